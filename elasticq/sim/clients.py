@@ -252,7 +252,7 @@ class Consumer(Client):
     def _note(self, event: Receive, result: Result | None) -> list[HandedOut]:
         if isinstance(result, ReceiveMessageResult) and result.messages:
             event.messages = [handed_out(message) for message in result.messages]
-            self.workload.last_message_us = self.scheduler.now_us
+            self.workload.received([message.body for message in event.messages])
         return event.messages
 
     def _plan(self, queue: LoadQueue, message: HandedOut) -> None:

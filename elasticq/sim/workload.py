@@ -21,7 +21,7 @@ class LeasedCall(Struct, frozen=True):
 
 
 class Workload:
-    """``outstanding``: keys of messages that were acknowledged and not deleted, as far as anybody knows.
+    """``outstanding``: keys of messages that were acknowledged or received, and not deleted, as far as anybody knows.
 
     Who tries to delete a message takes it out; who is told that this had no effect puts it back.
     """
@@ -66,6 +66,11 @@ class Workload:
     def not_deleted(self, body: str) -> None:
         """A delete of the message with this body certainly had no effect, so that it must be received again."""
         self.outstanding.add(self.keys[body])
+
+    def received(self, bodies: list[str]) -> None:
+        """A consumer got messages with these bodies: they are there, whether their senders were told or not."""
+        self.last_message_us = self.scheduler.now_us
+        self.outstanding.update({self.keys[body] for body in bodies if body in self.keys} - self.maybe_deleted)
 
     def finished(self, event: Event) -> None:
         """An operation has ended."""

@@ -16,6 +16,8 @@ member that this master was just making a voter; the next master, elected withou
 founder_crashed_before_its_entry_was_synced: it had sent it to nobody, lost it, and founded the cluster anew.
 attempt_of_another_receive_in_the_same_entry: an attempt that was answered again stood behind the receive of another
 one, whose deliveries were then taken for its own.
+drained_while_a_message_of_an_unanswered_send_waited: it was received once, so it was there; but the drain waited only
+for messages whose senders had been answered, and ended while a receive whose answer was lost hid it.
 """
 
 from pathlib import Path
