@@ -39,7 +39,7 @@ ENVIRONMENTS = ROOT / ".venv-clients"
 MAKING_S = 900
 HEAVY_MAKING_S = 3_600
 JOB_S = 240
-STRESS_S = 1_800
+STRESS_S = 3_600
 FRONT = "n1"
 """The member through which clients are run while others die."""
 UNDISTURBED_S = 2

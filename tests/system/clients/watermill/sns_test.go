@@ -9,7 +9,6 @@ import (
 	"github.com/ThreeDotsLabs/watermill-aws/sqs"
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/ThreeDotsLabs/watermill/pubsub/tests"
-	"github.com/aws/aws-sdk-go-v2/aws"
 	awssns "github.com/aws/aws-sdk-go-v2/service/sns"
 )
 
@@ -17,24 +16,32 @@ func topicFeatures() tests.Features {
 	return tests.Features{Persistent: true, ConsumerGroups: true}
 }
 
-// A pub/sub of topics: each subscriber makes a queue named by queueOf, lets the topic send to it and subscribes it.
-func topics(
-	t *testing.T, resolver sns.TopicResolver, queueOf sns.GenerateSqsQueueNameFn,
-) (message.Publisher, message.Subscriber) {
+// How topics and the queues of their subscribers are found, made and written to.
+type kind struct {
+	resolver  sns.TopicResolver
+	marshaler sns.Marshaler
+	queueOf   sns.GenerateSqsQueueNameFn
+	topic     sns.ConfigAttributes
+	queue     sqs.QueueConfigAttributes
+}
+
+// A pub/sub of topics: each subscriber makes a queue, lets the topic send to it and subscribes it.
+func topics(t *testing.T, of kind) (message.Publisher, message.Subscriber) {
 	t.Helper()
 	logger := watermill.NewStdLogger(false, false)
 	publisher, err := sns.NewPublisher(sns.PublisherConfig{
-		AWSConfig: settings(), OptFns: topicsAt(), TopicResolver: resolver,
+		AWSConfig: settings(), OptFns: topicsAt(), TopicResolver: of.resolver, CreateTopicConfig: of.topic,
+		Marshaler: of.marshaler,
 	}, logger)
 	if err != nil {
 		t.Fatal(err)
 	}
 	subscriber, err := sns.NewSubscriber(
 		sns.SubscriberConfig{
-			AWSConfig: settings(), OptFns: topicsAt(), TopicResolver: resolver, GenerateSqsQueueName: queueOf,
-			GenerateSubscribeInput: createFirst,
+			AWSConfig: settings(), OptFns: topicsAt(), TopicResolver: of.resolver, GenerateSqsQueueName: of.queueOf,
+			GenerateSubscribeInput: of.createFirst,
 		},
-		sqs.SubscriberConfig{AWSConfig: settings(), OptFns: queuesAt(), QueueConfigAttributes: queueAttributes()},
+		sqs.SubscriberConfig{AWSConfig: settings(), OptFns: queuesAt(), QueueConfigAttributes: of.queue},
 		logger,
 	)
 	if err != nil {
@@ -44,16 +51,19 @@ func topics(
 }
 
 // Publishers create topics, subscribers do not, and the tests subscribe first: SNS refuses that, and so do we.
-func createFirst(ctx context.Context, of sns.GenerateSubscribeInputParams) (*awssns.SubscribeInput, error) {
-	name, err := sns.ExtractTopicNameFromTopicArn(of.SnsTopicArn)
+func (of kind) createFirst(ctx context.Context, to sns.GenerateSubscribeInputParams) (*awssns.SubscribeInput, error) {
+	name, err := sns.ExtractTopicNameFromTopicArn(to.SnsTopicArn)
 	if err != nil {
 		return nil, err
 	}
-	client := awssns.NewFromConfig(settings(), topicsAt()...)
-	if _, err := client.CreateTopic(ctx, &awssns.CreateTopicInput{Name: aws.String(string(name))}); err != nil {
+	input, err := sns.GenerateCreateTopicInputDefault(ctx, name, of.topic)
+	if err != nil {
 		return nil, err
 	}
-	return sns.GenerateSubscribeInputDefault(ctx, of)
+	if _, err := awssns.NewFromConfig(settings(), topicsAt()...).CreateTopic(ctx, &input); err != nil {
+		return nil, err
+	}
+	return sns.GenerateSubscribeInputDefault(ctx, to)
 }
 
 func topicsByName(t *testing.T, queueOf sns.GenerateSqsQueueNameFn) (message.Publisher, message.Subscriber) {
@@ -62,7 +72,7 @@ func topicsByName(t *testing.T, queueOf sns.GenerateSqsQueueNameFn) (message.Pub
 	if err != nil {
 		t.Fatal(err)
 	}
-	return topics(t, resolver, queueOf)
+	return topics(t, kind{resolver: resolver, queueOf: queueOf, queue: queueAttributes()})
 }
 
 // One queue for each topic.
@@ -88,6 +98,29 @@ func TestTopicsByArn(t *testing.T) {
 	}
 	context := tests.TestContext{TestID: tests.NewTestID(), Features: features}
 	tests.TestPublishSubscribe(t, context, func(t *testing.T) (message.Publisher, message.Subscriber) {
-		return topics(t, sns.TransparentTopicResolver{}, sns.GenerateSqsQueueNameEqualToTopicName)
+		return topics(t, kind{
+			resolver: sns.TransparentTopicResolver{}, queueOf: sns.GenerateSqsQueueNameEqualToTopicName,
+			queue: queueAttributes(),
+		})
 	})
+}
+
+func TestTopicCreatedTwiceIsOne(t *testing.T) {
+	t.Parallel()
+	publisher, subscriber := oneQueue(t)
+	name := watermill.NewUUID()
+	arns := map[string]bool{}
+	for range 2 {
+		arn, err := publisher.(*sns.Publisher).CreateTopic(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		arns[arn] = true
+		if err := subscriber.(*sns.Subscriber).SubscribeInitialize(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(arns) != 1 {
+		t.Fatalf("one topic has one ARN: %v", arns)
+	}
 }

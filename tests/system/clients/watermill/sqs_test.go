@@ -86,3 +86,54 @@ func TestUrlsOfOurOwn(t *testing.T) {
 		return queues(t, sqs.TransparentUrlResolver{}, 10)
 	})
 }
+
+// As services do that are deployed one after the other: the later one's settings differ, and it uses the queue as it is.
+func TestQueueOfOtherSettingsIsUsed(t *testing.T) {
+	t.Parallel()
+	name := watermill.NewUUID()
+	for _, seconds := range []string{visibility, "20"} {
+		subscriber, err := sqs.NewSubscriber(sqs.SubscriberConfig{
+			AWSConfig: settings(), OptFns: queuesAt(),
+			QueueConfigAttributes:    sqs.QueueConfigAttributes{VisibilityTimeout: seconds},
+			GenerateCreateQueueInput: sqs.GenerateCreateQueueInputDefault, QueueUrlResolver: unknowing{},
+		}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := subscriber.SubscribeInitialize(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Never knows whether a queue is there, so that it is created each time.
+type unknowing struct{}
+
+func (unknowing) ResolveQueueUrl(
+	_ context.Context, of sqs.ResolveQueueUrlParams,
+) (sqs.QueueUrlResolverResult, error) {
+	return sqs.QueueUrlResolverResult{QueueName: sqs.QueueName(of.Topic)}, nil
+}
+
+func TestMissingQueueIsToldAtOnce(t *testing.T) {
+	t.Parallel()
+	subscriber, err := sqs.NewSubscriber(sqs.SubscriberConfig{
+		AWSConfig: settings(), OptFns: queuesAt(), DoNotCreateQueueIfNotExists: true,
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := subscriber.Subscribe(t.Context(), "nobody-made-it"); err == nil || !strings.Contains(err.Error(), "exist") {
+		t.Fatalf("it says that the queue does not exist: %v", err)
+	}
+	publisher, err := sqs.NewPublisher(sqs.PublisherConfig{
+		AWSConfig: settings(), OptFns: queuesAt(), DoNotCreateQueueIfNotExists: true,
+	}, watermill.NopLogger{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = publisher.Publish("nobody-made-it", message.NewMessage("1", []byte("x")))
+	if err == nil || !strings.Contains(err.Error(), "exist") {
+		t.Fatalf("it says that the queue does not exist: %v", err)
+	}
+}
