@@ -8,7 +8,7 @@ sqsload (Go) drives it where it can be built, scripts/loadgen.py elsewhere.
 
 Where compiled modules are there (make native), each row is measured with them, too. ELASTICMQ_LIB, a folder of
 ElasticMQ's jars, and GOAWS_BIN, a program, add rows of those servers by the same load; ElasticMQ is warmed before,
-as Java compiles what it sees often.
+as Java compiles what it sees often. LOCALSTACK_PYTHON, a Python that has LocalStack, adds LocalStack's.
 """
 
 import argparse
@@ -75,7 +75,7 @@ SERVERS = {
 OWN = ("elasticq", "durable")
 """Servers that can run both ways."""
 WARM_S = 30
-PEER_START_S = 60
+PEER_START_S = 120
 GOAWS_SETTINGS = """\
 Local:
   Host: 127.0.0.1
@@ -86,11 +86,21 @@ Local:
 """
 
 
+LOCALSTACK_SETTINGS = (
+    ("GATEWAY_LISTEN", "127.0.0.1:{port}"),
+    ("SERVICES", "sqs,sns"),
+    ("EAGER_SERVICE_LOADING", "1"),
+    ("DNS_ADDRESS", "0"),
+    ("SKIP_SSL_CERT_DOWNLOAD", "1"),
+    ("DISABLE_EVENTS", "1"),
+)
+
+
 class Way(NamedTuple):
     """How rows are measured: a build of elasticq, or another server.
 
     servers: of which rows; goes_by: how a row's title ends; peer: the command of another server, with {port} and
-    {directory}; warm_s: how long it is loaded before it is measured.
+    {directory}, as in its environment; warm_s: how long it is loaded before it is measured.
     """
 
     servers: tuple[str, ...]
@@ -98,6 +108,7 @@ class Way(NamedTuple):
     environment: tuple[tuple[str, str], ...] = ()
     peer: tuple[str, ...] = ()
     warm_s: int = 0
+    has_topics: bool = True
 
 
 def ways() -> list[Way]:
@@ -108,10 +119,13 @@ def ways() -> list[Way]:
     if jars := os.environ.get("ELASTICMQ_LIB"):
         options = ("-Drest-sqs.bind-hostname=127.0.0.1", "-Drest-sqs.bind-port={port}", "-Drest-stats.enabled=false")
         command = ("java", "-cp", f"{jars}/*", *options, "org.elasticmq.server.Main")
-        found.append(Way(("elasticq",), ", ElasticMQ warm", peer=command, warm_s=WARM_S))
+        found.append(Way(("elasticq",), ", ElasticMQ warm", peer=command, warm_s=WARM_S, has_topics=False))
     if program := os.environ.get("GOAWS_BIN"):
         command = (program, "-config", "{directory}/goaws.yaml", "Local")
         found.append(Way(("elasticq",), ", GoAWS", peer=command))
+    if python := os.environ.get("LOCALSTACK_PYTHON"):
+        command = (python, "-m", "localstack.runtime.main")
+        found.append(Way(("elasticq",), ", LocalStack", LOCALSTACK_SETTINGS, peer=command))
     return found
 
 
@@ -203,9 +217,18 @@ def peer(way: Way) -> Iterator[tuple[subprocess.Popen[str], str]]:
         port: int = free.getsockname()[1]
     with tempfile.TemporaryDirectory(prefix="elasticq-bench-") as directory:
         Path(directory, "goaws.yaml").write_text(GOAWS_SETTINGS.format(port=port))
-        command = [part.replace("{port}", str(port)).replace("{directory}", directory) for part in way.peer]
+
+        def filled_in(part: str) -> str:
+            return part.replace("{port}", str(port)).replace("{directory}", directory)
+
+        environment = os.environ | {name: filled_in(value) for name, value in way.environment}
         process = subprocess.Popen(
-            command, cwd=directory, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True
+            [filled_in(part) for part in way.peer],
+            cwd=directory,
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            text=True,
         )
         try:
             measure.pin(process.pid, SERVER_CORE)

@@ -1,18 +1,26 @@
 """What a publish to a topic costs: CPU of a publish, beside that of a send to a queue.
 
     python scripts/bench_topics.py [--calls 2000] [--rounds 7]
+    python scripts/bench_topics.py --servers [--runs 3] [--seconds 3]
 
 A node alone in memory, without HTTP, so that what is the same for both hides little: of whole requests the ratios are
 smaller. Goals, of whole requests: a publish to one queue 1.6x a send, to ten 4x; a subscription whose filter refuses
 1 us; a publish that 3 of 10,000 filters take 100 us.
+
+With --servers it is whole requests, by scripts/loadgen.py over 16 connections: of elasticq, uncompiled and, where
+modules are compiled, compiled; of GoAWS where GOAWS_BIN names its program, and of LocalStack where LOCALSTACK_PYTHON
+names a Python that has it. CPU of the server, until each copy of what was published is in its queue.
 """
 
 import argparse
 import json
+import os
 import statistics
+import sys
 import time
 from typing import Final, NamedTuple
 
+import bench
 from bench_orders import BODY, CYCLES_PER_MS, ENDPOINT, Bench
 
 from elasticq.model import commands as c
@@ -35,6 +43,12 @@ ONE, TEN = Plan("one", 1), Plan("ten", 10)
 FILTERED, FEW, MANY = (Plan(name, 3, count, True) for name, count in (("filtered", 0), ("few", 100), ("many", 10_000)))
 TOPICS: Final = (ONE, TEN, FILTERED, FEW, MANY)
 SEND: Final = "send"
+REQUESTS: Final = (
+    bench.Row("send", "elasticq", ("-workload", "send")),
+    bench.Row("query send", "elasticq", ("-workload", "send", "-proto", "query"), beside="send"),
+    bench.Row("publish to 1 queue", "elasticq", ("-workload", "publish", "-subscribed", "1"), "1.6x", "send"),
+    bench.Row("publish to 10 queues", "elasticq", ("-workload", "publish", "-subscribed", "10"), "4x", "send"),
+)
 KIND: Final = {"kind": c.MessageAttributeValue("String", "wanted")}
 
 
@@ -82,16 +96,50 @@ class Topics(Bench):
         return taken_us
 
 
+def measure_servers(runs: int, seconds: float) -> None:
+    """Each server's rows in turns; the ratio is beside a send of the same server and run."""
+    generator = [sys.executable, str(bench.ROOT / "scripts" / "loadgen.py")]
+    ways = [way for way in bench.ways() if way.has_topics]
+    found: dict[str, list[bench.Figures]] = {row.title + way.goes_by: [] for way in ways for row in REQUESTS}
+    print(f"{bench.CONNECTIONS} connections, 256 B, median of {runs}, load {os.getloadavg()[0]:.1f}")
+    for _ in range(runs):
+        for way in ways:
+            with bench.running(bench.SERVER, way) as (process, url):
+                for row in REQUESTS:
+                    found[row.title + way.goes_by].append(bench.load(generator, row, url, process.pid, seconds))
+    print(f"{'':36}{'us/request':>11}{'requests/s':>11}{'p50 ms':>8}{'p99 ms':>8}  {'beside a send':14} goal")
+    for way in ways:
+        for row in REQUESTS:
+            figures = found[row.title + way.goes_by]
+            one = bench.median(figures)
+            sends = zip(figures, found[SEND + way.goes_by], strict=True)
+            ratio = statistics.median((mine.request_us or 0) / (send.request_us or 1) for mine, send in sends)
+            print(
+                f"{row.title + way.goes_by:36}{one.request_us:11.1f}{one.messages_a_s:11.0f}"
+                f"{one.p50_ms:8.2f}{one.p99_ms:8.2f}  {ratio:12.2f}x  {'' if way.peer else row.goal}"
+            )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--calls", type=int, default=2_000)
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--servers", action="store_true", help="whole requests instead of a node alone")
+    parser.add_argument("--runs", type=int, default=3, help="of each server")
+    parser.add_argument("--seconds", type=float, default=3.0, help="measured time of a row, after 1 s of warm-up")
     options = parser.parse_args()
-    bench = Topics()
+    if options.servers:
+        measure_servers(options.runs, options.seconds)
+    else:
+        measure_node(options.calls, options.rounds)
+
+
+def measure_node(calls: int, rounds: int) -> None:
+    topics = Topics()
     found: dict[str, list[float]] = {row: [] for row in (SEND, *(topic.name for topic in TOPICS))}
-    for _ in range(options.rounds):
+    for _ in range(rounds):
         for row, figures in found.items():
-            figures.append(bench.call_us(row, options.calls))
+            figures.append(topics.call_us(row, calls))
     medians = {row: statistics.median(figures) for row, figures in found.items()}
     for row, title in ((SEND, "send"), (ONE.name, "publish to 1 queue"), (TEN.name, "publish to 10 queues")):
         ratio = statistics.median(mine / base for mine, base in zip(found[row], found[SEND], strict=True))

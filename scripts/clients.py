@@ -6,7 +6,7 @@ a job is told all addresses, speaks to different members and ends with status 0 
 Clients that have a job named rolling are run again through one member of a cluster, while the master, always another
 member, is killed by kill -9 and the next one is stopped by SIGTERM. With --restarts they run while all members restart
 again and again, one after another; their addresses are kept open by supervisors. They shall see no error and nothing
-twice. Clients that take minutes to build are run where they are named, and with --heavy.
+twice. Clients that take minutes to build or to run are run where they are named, and with --heavy.
 A client whose tools are not on this machine cannot be run: that is said, and the status is 1 as for a failure,
 unless --allow-missing. The logs of what failed are kept, and their place is printed.
 """
@@ -39,6 +39,7 @@ ENVIRONMENTS = ROOT / ".venv-clients"
 MAKING_S = 900
 HEAVY_MAKING_S = 3_600
 JOB_S = 240
+STRESS_S = 3_600
 FRONT = "n1"
 """The member through which clients are run while others die."""
 UNDISTURBED_S = 2
@@ -68,7 +69,8 @@ class Client(Struct):
 
     rolling: the job that runs while members die and restart, if it has one. It makes the file ``begun`` in its
     directory and ends when there is one named ``over``.
-    is_heavy: building it takes minutes of all cores.
+    is_heavy: building or running it takes minutes of all cores.
+    source: where the job is, if that is named differently; patience_s: how long a command of the job may take.
     """
 
     name: str
@@ -77,6 +79,12 @@ class Client(Struct):
     job: Callable[[Path, Path], list[list[str]]]
     rolling: Callable[[Path, Path], list[str]] | None = None
     is_heavy: bool = False
+    source: str = ""
+    patience_s: int = JOB_S
+
+    @property
+    def directory(self) -> Path:
+        return JOBS / (self.source or self.name)
 
 
 def run(command: list[str], directory: Path, patience_s: int, more: dict[str, str] | None = None) -> str:
@@ -130,6 +138,18 @@ def make_go(source: Path, environment: Path) -> None:
 
 def go_job(source: Path, environment: Path) -> list[list[str]]:
     return [[str(environment / "job")]]
+
+
+def make_go_tests(source: Path, environment: Path) -> None:
+    run(["go", "test", "-c", "-o", str(environment / "job"), "."], source, MAKING_S)
+
+
+def watermill_job(source: Path, environment: Path) -> list[list[str]]:
+    return [[str(environment / "job"), "-test.short", "-test.skip", "TestStress"]]
+
+
+def watermill_stress(source: Path, environment: Path) -> list[list[str]]:
+    return [["env", "STRESS_TEST_COUNT=3", str(environment / "job"), "-test.run", "TestStress", "-test.timeout", "0"]]
 
 
 def again(job: Callable[[Path, Path], list[list[str]]]) -> Callable[[Path, Path], list[str]]:
@@ -211,6 +231,16 @@ CLIENTS = [
     Client("java", ("java", "mvn"), make_java, java_job, java_rolling),
     Client("kombu", (), make_kombu, python_job, python_rolling),
     Client("rust", ("cargo",), make_rust, rust_job, again(rust_job), is_heavy=True),
+    Client("watermill", ("go",), make_go_tests, watermill_job, again(watermill_job)),
+    Client(
+        "watermill-stress",
+        ("go",),
+        make_go_tests,
+        watermill_stress,
+        is_heavy=True,
+        source="watermill",
+        patience_s=STRESS_S,
+    ),
     Client("terraform", ("terraform",), make_terraform, terraform_job),
 ]
 
@@ -225,7 +255,7 @@ def digest(source: Path) -> str:
 
 def prepare(client: Client) -> None:
     """Make its environment, unless it is there and nothing has changed since."""
-    source, environment = JOBS / client.name, ENVIRONMENTS / client.name
+    source, environment = client.directory, ENVIRONMENTS / client.name
     stamp, wanted = environment / ".made", digest(source)
     if stamp.exists() and stamp.read_text() == wanted:
         return
@@ -271,9 +301,9 @@ def run_job(client: Client, endpoints: list[str], work: Path) -> str:
     """The last line that it printed. Raises Failed."""
     told = environment_of(client, endpoints, work)
     printed = ""
-    for command in client.job(JOBS / client.name, ENVIRONMENTS / client.name):
+    for command in client.job(client.directory, ENVIRONMENTS / client.name):
         whole = [word.replace("WORK/", f"{work}/") for word in command]
-        printed = run(whole, work, JOB_S, told)
+        printed = run(whole, work, client.patience_s, told)
     return last_line(printed)
 
 
@@ -353,7 +383,7 @@ def roll(client: Client, cluster: Cluster, endpoints: list[str], work: Path, dis
     """The last line that the job printed. Raises Failed."""
     assert client.rolling
     told = environment_of(client, endpoints, work) | {"VISIBILITY_S": "30"}
-    command = client.rolling(JOBS / client.name, ENVIRONMENTS / client.name)
+    command = client.rolling(client.directory, ENVIRONMENTS / client.name)
     printed = work / "printed"
     with printed.open("w") as out:
         job = subprocess.Popen(
@@ -376,7 +406,7 @@ def roll(client: Client, cluster: Cluster, endpoints: list[str], work: Path, dis
 
 
 def say(state: str, target: str, name: str, text: str) -> None:
-    print(f"{state:8} {target:8} {name:11} {text}", flush=True)
+    print(f"{state:8} {target:8} {name:16} {text}", flush=True)
 
 
 def missing_tools(client: Client) -> list[str]:
@@ -423,7 +453,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
     parser.add_argument("client", nargs="*", choices=[*names, []], help=f"which: {', '.join(names)}; none: all")
     parser.add_argument("--only", choices=[*TARGETS, "kills"], help="not the others")
-    parser.add_argument("--heavy", action="store_true", help="those that take minutes to build, too")
+    parser.add_argument("--heavy", action="store_true", help="those that take minutes to build or to run, too")
     parser.add_argument("--allow-missing", action="store_true", help="status 0 although tools are missing")
     parser.add_argument("--restarts", type=int, default=0, help="rolling restarts, beside which nothing else is run")
     arguments = parser.parse_args()

@@ -1,5 +1,6 @@
 """A small load generator for machines without Go: the same flags and the same figures as sqsload, as far as used.
 
+One workload is its own: publish, to a topic of which so many queues (-subscribed) take raw copies.
 Closed loop: each connection has one request in flight. It costs more CPU than
 its Go sibling, so its rates are lower; the server's CPU per message is the
 figure to read.
@@ -23,9 +24,16 @@ BOTO3_HEADERS = (
 )
 PLAIN_HEADERS = "User-Agent: loadgen\r\nAccept-Encoding: identity\r\n"
 SIGNED = (
-    "X-Amz-Date: 20260101T000000Z\r\nAuthorization: AWS4-HMAC-SHA256 Credential=x/20260101/us-east-1/sqs/aws4_request, "
+    "X-Amz-Date: 20260101T000000Z\r\n"
+    "Authorization: AWS4-HMAC-SHA256 Credential=x/20260101/us-east-1/{service}/aws4_request, "
     "SignedHeaders=content-type;host;x-amz-date, Signature=" + "0" * 64 + "\r\n"
 )
+SIGNED_BY = {service: SIGNED.format(service=service) for service in ("sqs", "sns")}
+FORM = "Content-Type: application/x-www-form-urlencoded\r\n"
+ACCOUNT = "000000000000"
+DELIVERY_S = 60
+"""How long the copies of publishes that were answered may take into their queues."""
+LOOK_S = 0.1
 HANDLE_MARKS = {"json": (b'"ReceiptHandle":"', b'"'), "query": (b"<ReceiptHandle>", b"<")}
 
 
@@ -78,23 +86,50 @@ class Client:
         self.body = ("abcdefghijklmnopqrstuvwxyz012345" * (options.size // 32 + 1))[: options.size]
 
     async def call(self, action: str, **parameters: Any) -> bytes:
-        boto3_shape = self.options.shape == "boto3"
-        extra = BOTO3_HEADERS.format(invocation=uuid4()) if boto3_shape else PLAIN_HEADERS
         if self.options.proto == "json":
             body = json.dumps(parameters, separators=(",", ":")).encode()
-            extra += f"Content-Type: application/x-amz-json-1.0\r\nX-Amz-Target: AmazonSQS.{action}\r\n"
+            extra = f"Content-Type: application/x-amz-json-1.0\r\nX-Amz-Target: AmazonSQS.{action}\r\n"
         else:
             body = urlencode({"Action": action, "Version": "2012-11-05", **flat(action, parameters)}).encode()
-            extra += "Content-Type: application/x-www-form-urlencoded\r\n"
-        head = f"POST / HTTP/1.1\r\nHost: {self.options.netloc}\r\n{extra}{SIGNED}Content-Length: {len(body)}\r\n\r\n"
-        parts = [head.encode(), body] if boto3_shape else [head.encode() + body]
-        return await self.connection.exchange(*parts)
+            extra = FORM
+        return await self.post("sqs", extra, body)
+
+    async def call_sns(self, action: str, **parameters: Any) -> bytes:
+        """SNS has Query alone."""
+        body = urlencode({"Action": action, "Version": "2010-03-31", **parameters}).encode()
+        return await self.post("sns", FORM, body)
+
+    async def post(self, service: str, extra: str, body: bytes) -> bytes:
+        boto3_shape = self.options.shape == "boto3"
+        extra = (BOTO3_HEADERS.format(invocation=uuid4()) if boto3_shape else PLAIN_HEADERS) + extra
+        extra += f"{SIGNED_BY[service]}Content-Length: {len(body)}\r\n"
+        head = f"POST / HTTP/1.1\r\nHost: {self.options.netloc}\r\n{extra}\r\n".encode()
+        return await self.connection.exchange(*([head, body] if boto3_shape else [head + body]))
 
     async def create(self) -> str:
         answer = await self.call("CreateQueue", QueueName=f"load-{uuid4().hex}")
         if self.options.proto == "json":
             return str(json.loads(answer)["QueueUrl"])
         return answer.partition(b"<QueueUrl>")[2].partition(b"<")[0].decode()
+
+    async def create_topic(self, queues: list[str]) -> str:
+        """Its ARN; each of the queues, given by URL, takes a raw copy of what is published to it."""
+        answer = await self.call_sns("CreateTopic", Name=f"load-{uuid4().hex}")
+        arn = answer.partition(b"<TopicArn>")[2].partition(b"<")[0].decode()
+        raw = {"Attributes.entry.1.key": "RawMessageDelivery", "Attributes.entry.1.value": "true"}
+        for queue in queues:
+            endpoint = f"arn:aws:sqs:us-east-1:{ACCOUNT}:{queue.rpartition('/')[2]}"
+            await self.call_sns("Subscribe", TopicArn=arn, Protocol="sqs", Endpoint=endpoint, **raw)
+        return arn
+
+    async def publish(self, topic: str) -> None:
+        await self.call_sns("Publish", TopicArn=topic, Message=self.body)
+
+    async def waiting(self, queue: str) -> int:
+        """How many messages the queue has; by JSON."""
+        name = "ApproximateNumberOfMessages"
+        answer = await self.call("GetQueueAttributes", QueueUrl=queue, AttributeNames=[name])
+        return int(json.loads(answer)["Attributes"][name])
 
     async def send(self, queue: str) -> None:
         await self.call("SendMessage", QueueUrl=queue, MessageBody=self.body)
@@ -202,6 +237,53 @@ async def steady(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
+async def publishing(options: argparse.Namespace) -> dict[str, Any]:
+    """All connections publish. Servers may answer before they deliver, so the CPU counts until all copies are there."""
+    clients = [await connect(options) for _ in range(options.c)]
+    queues = [await clients[0].create() for _ in range(options.subscribed)]
+    topic = await clients[0].create_topic(queues)
+    samples_s: list[float] = []
+
+    async def work(client: Client, end: float) -> None:
+        while (started := time.perf_counter()) < end:
+            await client.publish(topic)
+            samples_s.append(time.perf_counter() - started)
+
+    async def storm(duration_s: float) -> None:
+        end = time.perf_counter() + duration_s
+        await asyncio.gather(*(work(client, end) for client in clients))
+
+    await storm(options.warm)
+    warming = len(samples_s)
+    await wait_until_delivered(clients[0], queues, warming)
+    before = measure.cpu_s(options.pid)
+    await storm(options.d)
+    await wait_until_delivered(clients[0], queues, len(samples_s))
+    cpu_s = measure.cpu_s(options.pid) - before
+    for queue in queues:
+        await clients[0].call("DeleteQueue", QueueUrl=queue)
+    await clients[0].call_sns("DeleteTopic", TopicArn=topic)
+    measured = samples_s[warming:]
+    return {
+        "msgs_per_s": len(measured) / options.d,
+        "p50_ms": percentile_ms(measured, 0.5),
+        "p99_ms": percentile_ms(measured, 0.99),
+        "server_cpu_s_per_1k_msgs": cpu_s * 1000 / len(measured),
+        "server_cpu_s_per_1k_reqs": cpu_s * 1000 / len(measured),
+        "errors": 0,
+    }
+
+
+async def wait_until_delivered(client: Client, queues: list[str], published: int) -> None:
+    """Every queue has a copy of each publish. Raises RuntimeError if that takes longer than DELIVERY_S."""
+    end = time.perf_counter() + DELIVERY_S
+    for queue in queues:
+        while (found := await client.waiting(queue)) != published:
+            if time.perf_counter() > end:
+                raise RuntimeError(f"{found} of {published} publishes are in {queue}")
+            await asyncio.sleep(LOOK_S)
+
+
 async def wake(options: argparse.Namespace) -> dict[str, Any]:
     """Pairs of a waiting receive and a send; the time from the send's first byte to the receiver's reply."""
     samples_s: list[float] = []
@@ -233,12 +315,13 @@ def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-endpoint", required=True)
     parser.add_argument("-proto", choices=["json", "query"], default="json")
-    parser.add_argument("-workload", choices=[*WORKLOADS, "wake"], default="send")
+    parser.add_argument("-workload", choices=[*WORKLOADS, "wake", "publish"], default="send")
     parser.add_argument("-shape", choices=["plain", "boto3"], default="plain")
     parser.add_argument("-c", type=int, default=16)
     parser.add_argument("-d", type=seconds, default=5.0)
     parser.add_argument("-warm", type=seconds, default=1.0)
     parser.add_argument("-size", type=int, default=256)
+    parser.add_argument("-subscribed", type=int, default=1, help="queues that get what publish publishes")
     parser.add_argument("-pid", type=int, required=True)
     options = parser.parse_args()
     options.netloc = urlsplit(options.endpoint).netloc
@@ -249,6 +332,8 @@ def main() -> None:
     options = parsed()
     if options.workload == "wake":
         figures = {"wake": asyncio.run(wake(options))}
+    elif options.workload == "publish":
+        figures = {"r": asyncio.run(publishing(options))}
     else:
         figures = {"r": asyncio.run(steady(options))}
     print(json.dumps(figures))
