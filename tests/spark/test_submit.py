@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from elasticq.spark.session import java_home
+from elasticq.spark.starting import java_home
 from scripts.spark_zip import make
 from tests.spark.conftest import KEYS
 from tests.spark.servers import Server
