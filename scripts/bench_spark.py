@@ -1,6 +1,7 @@
 """Spark's cost of a message beside that of a plain loop with the same client, in CPU time of the Python workers.
 
-    python scripts/bench_spark.py [--messages 10000] [--large 40000] [--only consume,source] [--client light]
+    python scripts/bench_spark.py [--messages 10000] [--large 40000] [--only consume,source,task] [--client light]
+                                  [--tasks 200] [--fresh-tasks 16] [--conf spark.name=value]
 
 One server in memory, in a process of its own; neither it nor the JVM is counted. A plain loop is one process that
 receives and deletes, in pages of the same size, with the CPU time of its imports left out; it runs before and after
@@ -10,17 +11,20 @@ messages for each CPU second, Spark's over the loop's, in the large run; "small"
 "marginal", of the messages that the large job has more; "plan s", the CPU time of the driver's own Python processes in
 the large run (one starts with each query and imports pyspark; it reads no message); "all", the ratio in the large run
 when that counts as well; messages a second of the large job by the clock.
+"task" takes the fixed cost of a task apart, beside one of a source that yields nothing: each task reads one message.
+Where other work runs beside, its wall times tell little; the CPU times do.
 Goals: "ratio" and "small" with boto3 >= 0.85, with light >= 0.6; pages of 1,000 >= 2x pages of 10.
 """
 
 import argparse
+import json
 import os
 import re
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +35,10 @@ from elasticq.spark.options import Connection
 from elasticq.spark.pages import batching
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+from scripts.bench_spark_floor import Floor  # noqa: E402
+from scripts.bench_spark_worker import CAUSES, VARIABLE  # noqa: E402
+
 LISTENING = re.compile(r"listening on (http://\S+)")
 TICKS_S = os.sysconf("SC_CLK_TCK")
 BODY = "x" * 200
@@ -229,13 +237,132 @@ def run(spark: Any, endpoint: str, sizes: tuple[int, int], jobs: list[str], clie
             print(f"{job:8} light: pages of 1,000 are {by_cpu:.1f}x pages of 10 by CPU, {by_clock:.1f}x by the clock")
 
 
+# --- the fixed cost of a task -----------------------------------------------------------------------
+
+
+def columns() -> str:
+    """The source's own columns, as the floor declares them."""
+    from elasticq.spark.schema import default_schema
+
+    return default_schema("string", with_handles=False).simpleString()
+
+
+def one_batch(frame: Any) -> float:
+    """Runs a stream's one batch into nothing; returns the seconds of its tasks."""
+    with tempfile.TemporaryDirectory(prefix="bench-") as checkpoint:
+        stream = frame.writeStream.format("noop").option("checkpointLocation", checkpoint)
+        query = stream.trigger(availableNow=True).start()
+        query.awaitTermination()
+        return max(progress["durationMs"].get("addBatch", 0) for progress in query.recentProgress) / 1e3
+
+
+def floor_tasks(spark: Any, tasks: int) -> float:
+    return one_batch(spark.readStream.format("floor").option("columns", columns()).option("partitions", tasks).load())
+
+
+def source_tasks(spark: Any, endpoint: str, tasks: int) -> float:
+    """Each task reads one message, as the last tasks of every batch do."""
+    options = {"client": "light", "region": "us-east-1", "partitions": str(tasks)}
+    return one_batch(spark.readStream.format("sqs").options(**options).load(fresh_queue(endpoint, tasks)))
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What a task took in milliseconds by cause, (wall, CPU), and how often each cause came."""
+
+    tasks: int
+    by_cause: dict[str, tuple[float, float]]
+    counts: dict[str, float]
+
+    @property
+    def total(self) -> tuple[float, float]:
+        return sum(wall for wall, _ in self.by_cause.values()), sum(cpu for _, cpu in self.by_cause.values())
+
+
+def spent_in(folder: Path, first_of_worker: bool) -> Spent:
+    """The mean of the middle half of the tasks by their wall time; the files are removed."""
+    records = [json.loads(line) for file in folder.iterdir() for line in file.read_text().splitlines()]
+    for file in folder.iterdir():
+        file.unlink()
+    records = [each for each in records if (each["task"] == 0) == first_of_worker]
+    records.sort(key=lambda each: sum(wall for wall, _ in each["ms"].values()))
+    middle = records[len(records) // 4 : len(records) - len(records) // 4] or records
+    causes = {cause for each in middle for cause in each["ms"]}
+
+    def mean(values: Iterable[float]) -> float:
+        return sum(values) / len(middle)
+
+    by_cause = {
+        cause: (
+            mean(each["ms"].get(cause, (0, 0))[0] for each in middle),
+            mean(each["ms"].get(cause, (0, 0))[1] for each in middle),
+        )
+        for cause in causes
+    }
+    return Spent(
+        len(records), by_cause, {cause: mean(each["counts"].get(cause, 0) for each in middle) for cause in causes}
+    )
+
+
+def run_tasks(endpoint: str, tasks: int, fresh: int, conf: dict[str, str]) -> None:
+    """Prints what a task costs by cause, beside one of a source that yields nothing: in a kept and in a fresh worker.
+
+    Each source has workers of its own: what one imports, the garbage collection of the other would look at, too.
+    """
+    with tempfile.TemporaryDirectory(prefix="bench-clocks-") as clocks:
+        os.environ[VARIABLE] = clocks  # the JVM gives it to its workers
+        for keeps, count in ((True, tasks), (False, fresh)):
+            if not count:
+                continue
+            best = []
+            for job in ("floor", "source"):
+                rounds = measure_tasks(job, endpoint, count, Path(clocks), keeps, conf)
+                best.append(min(rounds, key=lambda each: each[1].total))
+            print_tasks("kept" if keeps else "fresh", count, best[0], best[1])
+
+
+def measure_tasks(
+    job: str, endpoint: str, tasks: int, clocks: Path, keeps: bool, conf: dict[str, str]
+) -> list[tuple[float, Spent]]:
+    """Three rounds of tasks in one session, after one that starts the workers and warms the JVM."""
+    own = {"spark.python.daemon.module": "scripts.bench_spark_worker", "spark.python.worker.reuse": keeps}
+    spark = session(master=f"local[{PARTITIONS}]", name="bench", spark_driver_memory="2g", **own, **conf)
+    spark.sparkContext.setLogLevel("ERROR")
+    spark.dataSource.register(Floor)
+    rounds = []
+    for _ in range(4):
+        wall_s = floor_tasks(spark, tasks) if job == "floor" else source_tasks(spark, endpoint, tasks)
+        rounds.append((wall_s, spent_in(clocks, first_of_worker=not keeps)))
+    spark.stop()
+    return rounds[1:]
+
+
+def print_tasks(worker: str, tasks: int, floor: tuple[float, Spent], source: tuple[float, Spent]) -> None:
+    print(f"a task in a {worker} worker, ms, {tasks} tasks, local[{PARTITIONS}], one message each")
+    print(f"  {'':26} {'floor':>7} {'CPU':>7} {'source':>8} {'CPU':>7} {'times':>6}")
+    for cause in CAUSES:
+        of_floor, of_source = (each[1].by_cause.get(cause, (0.0, 0.0)) for each in (floor, source))
+        times = source[1].counts.get(cause, 0)
+        print(
+            f"  {cause:26} {of_floor[0]:7.2f} {of_floor[1]:7.2f} {of_source[0]:8.2f} {of_source[1]:7.2f} {times:6.1f}"
+        )
+    of_floor, of_source = floor[1].total, source[1].total
+    print(f"  {'all in the worker':26} {of_floor[0]:7.2f} {of_floor[1]:7.2f} {of_source[0]:8.2f} {of_source[1]:7.2f}")
+    by_clock = [each[0] * 1e3 * PARTITIONS / tasks for each in (floor, source)]
+    print(f"  {'of the job by the clock':26} {by_clock[0]:7.2f} {'':7} {by_clock[1]:8.2f}", flush=True)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--messages", type=int, default=10_000)
     parser.add_argument("--large", type=int, default=40_000)
-    parser.add_argument("--only", default="source,consume")
+    parser.add_argument("--only", default="source,consume,task")
     parser.add_argument("--client", default="boto3,light")
+    parser.add_argument("--tasks", type=int, default=200, help="of the break-down in kept workers")
+    parser.add_argument("--fresh-tasks", type=int, default=16, help="of the break-down in fresh workers")
+    parser.add_argument("--conf", action="append", default=[], help="spark.name=value, of the break-down's sessions")
     arguments = parser.parse_args()
+    conf = dict(each.split("=", 1) for each in arguments.conf)
     keys = {"AWS_ACCESS_KEY_ID": "000000000000", "AWS_SECRET_ACCESS_KEY": "secret"}
     for name, value in keys.items():
         os.environ.setdefault(name, value)
@@ -245,11 +372,14 @@ def main() -> int:
     try:
         assert server.stdout is not None
         endpoint = next(match.group(1) for line in server.stdout if (match := LISTENING.search(line)))
-        spark = session(master=f"local[{PARTITIONS}]", name="bench", spark_driver_memory="2g")
-        spark.sparkContext.setLogLevel("ERROR")
-        sizes = arguments.messages, arguments.large
-        run(spark, endpoint, sizes, arguments.only.split(","), arguments.client.split(","))
-        spark.stop()
+        wanted = arguments.only.split(",")
+        if jobs := [job for job in wanted if job in JOBS]:
+            spark = session(master=f"local[{PARTITIONS}]", name="bench", spark_driver_memory="2g")
+            spark.sparkContext.setLogLevel("ERROR")
+            run(spark, endpoint, (arguments.messages, arguments.large), jobs, arguments.client.split(","))
+            spark.stop()
+        if "task" in wanted:
+            run_tasks(endpoint, arguments.tasks, arguments.fresh_tasks, conf)
     finally:
         server.terminate()
         server.wait()

@@ -75,8 +75,9 @@ ELSEWHERE = (
               "server/test_life.py server/test_member.py server/test_proxy.py server/test_queues.py "
               "server/test_watched.py"),
     Elsewhere("parts of Spark's reading that mean something beside Spark, or in the model that kills them at any step",
-              "spark/acknowledge.py spark/collector.py spark/datasource.py spark/driver.py spark/lease.py spark/wal.py",
-              "spark/model/test_model.py spark/test_source.py spark/test_batch.py spark/test_consume.py"),
+              "spark/acknowledge.py spark/collector.py spark/datasource.py spark/driver.py spark/lease.py "
+              "spark/planner.py spark/wal.py",
+              "spark/model/test_model.py spark/test_source.py spark/test_batch.py spark/test_consuming.py"),
     Elsewhere("what is about to be written to the rows: written, read again and compared as a whole",
               "storage/batches.py storage/statements.py storage/tables.py",
               "storage/test_rows.py storage/test_rows_crash.py"),

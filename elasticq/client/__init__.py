@@ -4,18 +4,23 @@
 of its CPU time, and elasticq's extensions besides; ``Sns`` has those of boto3's
 SNS client. ``Group`` and ``AsyncGroup`` are consumers of groups. Nothing here needs more than
 Python: it runs where no package can be installed, as on the executors of Spark.
+A name is imported when it is first used: who makes a ``Sqs`` does not pay for groups, asyncio and HTTP of others.
 """
 
-from elasticq.client.credentials import UNSIGNED, Credentials, find_credentials
-from elasticq.client.detection import is_elasticq
-from elasticq.client.errors import ClientError, DigestMismatch, SqsError, Unreachable
-from elasticq.client.group import Group
-from elasticq.client.group_async import AsyncGroup
-from elasticq.client.group_held import AsyncMessage, Held, Message
-from elasticq.client.patient import wrap
-from elasticq.client.patient_async import wrap_async
-from elasticq.client.sns import Sns
-from elasticq.client.sqs import Sqs
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from elasticq.client.credentials import UNSIGNED, Credentials, find_credentials
+    from elasticq.client.detection import is_elasticq
+    from elasticq.client.errors import ClientError, DigestMismatch, SqsError, Unreachable
+    from elasticq.client.group import Group
+    from elasticq.client.group_async import AsyncGroup
+    from elasticq.client.group_held import AsyncMessage, Held, Message
+    from elasticq.client.patient import wrap
+    from elasticq.client.patient_async import wrap_async
+    from elasticq.client.sns import Sns
+    from elasticq.client.sqs import Sqs
 
 __all__ = [
     "UNSIGNED",
@@ -36,3 +41,36 @@ __all__ = [
     "wrap",
     "wrap_async",
 ]
+
+_PLACES: Final = {
+    "UNSIGNED": "credentials",
+    "AsyncGroup": "group_async",
+    "AsyncMessage": "group_held",
+    "ClientError": "errors",
+    "Credentials": "credentials",
+    "DigestMismatch": "errors",
+    "Group": "group",
+    "Held": "group_held",
+    "Message": "group_held",
+    "Sns": "sns",
+    "Sqs": "sqs",
+    "SqsError": "errors",
+    "Unreachable": "errors",
+    "find_credentials": "credentials",
+    "is_elasticq": "detection",
+    "wrap": "patient",
+    "wrap_async": "patient_async",
+}
+"""Which module of this package has a name."""
+
+
+def __getattr__(name: str) -> Any:
+    place = _PLACES.get(name)
+    if place is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(f"{__name__}.{place}"), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -6,10 +6,12 @@ the email package than all the rest of a call costs.
 
 import os
 import socket
-import ssl
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from elasticq.client.errors import Unreachable
+
+if TYPE_CHECKING:
+    import ssl
 
 CHUNK_BYTES: Final = 262_144
 HEAD_BYTES_MAX: Final = 65_536
@@ -39,7 +41,7 @@ class Connection:
 
     __slots__ = ("__weakref__", "_address", "_connect_s", "_read_s", "_socket", "_tls", "is_used")
 
-    def __init__(self, host: str, port: int, tls: ssl.SSLContext | None, connect_s: float, read_s: float) -> None:
+    def __init__(self, host: str, port: int, tls: "ssl.SSLContext | None", connect_s: float, read_s: float) -> None:
         self._socket: socket.socket | None = None
         self._address = host, port
         self._tls = tls
@@ -162,8 +164,10 @@ class Connection:
         return bytes(body)
 
 
-def tls_context(verify: bool | str) -> ssl.SSLContext:
+def tls_context(verify: bool | str) -> "ssl.SSLContext":
     """``verify`` as in boto3: False checks nothing, a file of CAs stands in for AWS_CA_BUNDLE and the system's."""
+    import ssl  # which takes longer than a whole reader of Spark that speaks plain HTTP
+
     if verify is False:
         context = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE

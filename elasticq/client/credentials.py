@@ -1,6 +1,5 @@
 """Finds the access key and the region where boto3 looks for them: in the environment, then in profiles."""
 
-import configparser
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -70,6 +69,8 @@ def _of_profile(name: str, variables: Mapping[str, str]) -> Credentials | None:
 
 
 def _section(variables: Mapping[str, str], variable: str, file: str, section: str) -> Mapping[str, str]:
+    import configparser  # most find their key in the environment
+
     home = variables.get("HOME")
     default = Path(home) if home else Path("~").expanduser()
     path = Path(variables.get(variable) or default / ".aws" / file).expanduser()

@@ -1,9 +1,17 @@
-"""Spark reads and writes queues: ``format("sqs")``, ``consume``, ``run_forever``, ``session``."""
+"""Spark reads and writes queues: ``format("sqs")``, ``consume``, ``run_forever``, ``session``.
 
-from elasticq.spark.acknowledge import ack, for_each_batch_delete
-from elasticq.spark.consume import consume
-from elasticq.spark.forever import progress_listener, run_forever, watched
-from elasticq.spark.session import register, session
+A name is imported when it is first used: each fresh worker of Spark imports this package, and a reader needs little of
+it.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from elasticq.spark.acknowledge import ack, for_each_batch_delete
+    from elasticq.spark.consuming import consume
+    from elasticq.spark.forever import progress_listener, run_forever, watched
+    from elasticq.spark.starting import register, session
 
 __all__ = [
     "ack",
@@ -15,3 +23,27 @@ __all__ = [
     "session",
     "watched",
 ]
+
+_PLACES: Final = {
+    "ack": "acknowledge",
+    "consume": "consuming",
+    "for_each_batch_delete": "acknowledge",
+    "progress_listener": "forever",
+    "register": "starting",
+    "run_forever": "forever",
+    "session": "starting",
+    "watched": "forever",
+}
+"""Which module of this package has a name."""
+
+
+def __getattr__(name: str) -> Any:
+    place = _PLACES.get(name)
+    if place is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(f"{__name__}.{place}"), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -12,21 +12,23 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
-from elasticq.client import SqsError, Unreachable
+from elasticq.client.errors import SqsError, Unreachable
 from elasticq.spark.clients import chosen
-from elasticq.spark.deadletters import DeadLetters
+from elasticq.spark.collector import settle
 from elasticq.spark.environment import Environment
 from elasticq.spark.filters import Narrowed, narrowed
 from elasticq.spark.offsets import Share
-from elasticq.spark.options import OptionError, Read
+from elasticq.spark.options import PARTITIONS_DEFAULT, OptionError, Read
 from elasticq.spark.plain import Plain
 from elasticq.spark.queues import backlog_of, explained, find_queues
 from elasticq.spark.receives import receives_for
 from elasticq.spark.schema import Message, Origin, Rows
-from elasticq.spark.source import PARTITIONS_DEFAULT, ROWS_AT_ONCE, gathered
+from elasticq.spark.source import ROWS_AT_ONCE, gathered
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
+
+    from elasticq.spark.deadletters import DeadLetters
 
 PEEK_PAGE: Final = 1000
 NO_BOUND: Final = 2**62
@@ -63,18 +65,24 @@ class BatchReader(DataSourceReader):
 
     def __init__(self, options: Read, schema: "StructType", environment: Environment | None = None) -> None:
         self._environment = environment = environment or Environment()
-        self._options = options
         self._rows = Rows(schema, options.value_format, options.on_parse_error)
         on_elasticq = environment.on_elasticq(options.connection)
         self._peeks = on_elasticq and not options.ack_mode
         if self._peeks:
             # Only the light client can peek; against elasticq it needs nothing that boto3 would have.
-            self._options = options = replace(options, client="light")
-        self._receives = receives_for(options, self._rows, on_elasticq, chosen(options.connection) == "light")
-        self._dead_letters = DeadLetters(options, environment)
+            options = replace(options, client="light")
+        # Chosen once, here: else each fresh worker asks the server what it is.
+        self._options = options = replace(options, client=chosen(options.connection))
+        self._receives = receives_for(options, self._rows, on_elasticq, options.client == "light")
+        self._dead_letters = self._new_dead_letters() if options.on_parse_error == "deadletter" else None
         self._count = ending_count(options.ending_mode)
         self._narrowed = Narrowed()
         self.pushFilters: Any = Pushdown(self)
+
+    def _new_dead_letters(self) -> "DeadLetters":
+        from elasticq.spark.deadletters import DeadLetters
+
+        return DeadLetters(self._options, self._environment)
 
     def narrow(self, filters: list[Filter]) -> Iterable[Filter]:
         """Returns the filters that Spark still has to apply. With receives only the queue can be chosen."""
@@ -126,14 +134,16 @@ class BatchReader(DataSourceReader):
         return self._batches(what)
 
     def _batches(self, what: Look | Share) -> Iterator[Any]:
+        settle()
         origin = Origin(what.queue_url.rpartition("/")[2], 0, what.partition)
         pages = self._peeked(what) if isinstance(what, Look) else self._received(what)
         for messages in gathered(pages, ROWS_AT_ONCE):
             batch, rejected = self._rows.batch(messages, origin)
-            if not self._peeks:
+            if self._dead_letters is not None and not self._peeks:
                 self._dead_letters.send(what.queue_url, rejected)
             if batch is not None:
                 yield batch
+        settle()
 
     def _received(self, share: Share) -> Iterator[list[Message]]:
         return Plain(self._options, self._receives, self._environment).pages(share)

@@ -12,7 +12,10 @@ from dataclasses import replace
 from random import uniform
 from typing import Any, Final
 
-from elasticq.client import Credentials, Sqs, SqsError, Unreachable, is_elasticq
+from elasticq.client.credentials import Credentials
+from elasticq.client.detection import is_elasticq
+from elasticq.client.errors import SqsError, Unreachable
+from elasticq.client.sqs import Sqs
 from elasticq.spark.options import Connection, OptionError
 
 Client = Any  # methods, keywords and answers of boto3's client

@@ -1,18 +1,20 @@
 """Keeps the garbage collector of Spark's Python workers off what was imported."""
 
 import gc
+import sys
 
-_settled = False
+_settled = 0
 
 
 def settle() -> None:
-    """Takes all objects alive out of garbage collection, once in a worker: Spark collects after each task.
+    """Takes all objects alive out of garbage collection if modules were imported since: Spark collects after each task.
 
-    pandas and pyarrow are most of these and stay for ever; looking at them costs twice what a small batch does.
+    pandas and pyarrow are most of these and stay for ever; looking at them costs twice what a small batch does. Called
+    before a task and at its end, as much is imported in the middle of a worker's first task.
     """
     global _settled
     from pyspark import TaskContext
 
-    if not _settled and TaskContext.get() is not None:
+    if _settled != len(sys.modules) and TaskContext.get() is not None:
         gc.freeze()
-        _settled = True
+        _settled = len(sys.modules)

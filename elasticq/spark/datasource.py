@@ -2,33 +2,45 @@
 
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
-
-from elasticq.spark.batch import BatchReader
-from elasticq.spark.options import Read, parse_queue
-from elasticq.spark.schema import default_schema
-from elasticq.spark.source import StreamReader
+from pyspark.sql.datasource import DataSource
 
 if TYPE_CHECKING:
-    from pyspark.sql.datasource import DataSourceStreamWriter, DataSourceWriter
+    from pyspark.sql.datasource import (
+        DataSourceReader,
+        DataSourceStreamReader,
+        DataSourceStreamWriter,
+        DataSourceWriter,
+    )
     from pyspark.sql.types import StructType
 
 
 class DefaultSource(DataSource):
-    """Spark finds this class through the module pyspark_elasticq. ``options`` ignores case; no dict is made of it."""
+    """Spark finds this class through the module pyspark_elasticq. ``options`` ignores case; no dict is made of it.
+
+    It travels to every task beside the reader, so each method imports what it needs.
+    """
 
     @classmethod
     def name(cls) -> str:
         return "sqs"
 
     def schema(self) -> "StructType":
+        from elasticq.spark.options import Read, parse_queue
+        from elasticq.spark.schema import default_schema
+
         options = parse_queue(Read, self.options)
         return default_schema(options.value_format, with_handles=options.ack_mode in ("none", "commit"))
 
-    def reader(self, schema: "StructType") -> DataSourceReader:
+    def reader(self, schema: "StructType") -> "DataSourceReader":
+        from elasticq.spark.batch import BatchReader
+        from elasticq.spark.options import Read, parse_queue
+
         return BatchReader(parse_queue(Read, self.options), schema)
 
-    def streamReader(self, schema: "StructType") -> DataSourceStreamReader:
+    def streamReader(self, schema: "StructType") -> "DataSourceStreamReader":
+        from elasticq.spark.options import Read, parse_queue
+        from elasticq.spark.source import StreamReader
+
         return StreamReader(parse_queue(Read, self.options), schema)
 
     def writer(self, schema: "StructType", overwrite: bool) -> "DataSourceWriter":

@@ -1,16 +1,21 @@
-"""What a reader needs from outside: clients, clock, log files, threads. The tests put a model in its place."""
+"""What a reader needs from outside: clients, clock, log files, threads. The tests put a model in its place.
 
-import secrets
+It travels to every task, so what a task of a lease does not use is imported when it is first used.
+"""
+
+import os
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from elasticq.spark import clients, stores
-from elasticq.spark.heartbeat import Heartbeat
+from elasticq.spark import clients
 from elasticq.spark.offsets import Offset
 from elasticq.spark.options import Connection
+
+if TYPE_CHECKING:
+    from elasticq.spark.heartbeat import Heartbeat
+    from elasticq.spark.stores import Store
 
 CALLS_AT_ONCE: Final = 8
 T = TypeVar("T")
@@ -18,13 +23,29 @@ T = TypeVar("T")
 
 def random_part() -> str:
     """Returns a random part for the name of a stream."""
-    return secrets.token_hex(6)
+    return os.urandom(6).hex()
 
 
 def in_threads(call: Callable[[T], Any], items: Iterable[T]) -> list[Any]:
     """Returns what the call returns for each item, in threads; raises the first error."""
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(CALLS_AT_ONCE) as pool:
         return list(pool.map(call, items))
+
+
+def open_store(location: str) -> "Store":
+    """Returns the store at a path or URL, as ``stores.open_store`` does. Raises OptionError."""
+    from elasticq.spark import stores
+
+    return stores.open_store(location)
+
+
+def heartbeat(interval_s: float, renew: Callable[[Offset], None]) -> "Heartbeat":
+    """Returns a heartbeat that calls ``renew`` every ``interval_s`` seconds while it covers a batch."""
+    from elasticq.spark.heartbeat import Heartbeat
+
+    return Heartbeat(interval_s, renew)
 
 
 @dataclass(frozen=True)
@@ -35,7 +56,7 @@ class Environment:
     on_elasticq: Callable[[Connection], bool] = clients.on_elasticq
     now_s: Callable[[], float] = time.time
     sleep: Callable[[float], None] = time.sleep
-    open_store: Callable[[str], stores.Store] = stores.open_store
+    open_store: "Callable[[str], Store]" = open_store
     random_part: Callable[[], str] = random_part
     for_each: Callable[[Callable[[Any], Any], Iterable[Any]], list[Any]] = in_threads
-    heartbeat: Callable[[float, Callable[[Offset], None]], Heartbeat] = Heartbeat
+    heartbeat: "Callable[[float, Callable[[Offset], None]], Heartbeat]" = heartbeat

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Iterator
 from typing import Final
 
-from elasticq.client import SqsError
+from elasticq.client.errors import SqsError
 from elasticq.spark.clients import Client
 from elasticq.spark.environment import Environment
 from elasticq.spark.offsets import Offset, Share

@@ -7,7 +7,6 @@ over as text under case-insensitive names. ``parse`` turns the text into the fie
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields
-from difflib import get_close_matches
 from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
@@ -17,6 +16,7 @@ TRUE: Final = frozenset(["true", "1", "yes", "on"])
 FALSE: Final = frozenset(["false", "0", "no", "off"])
 UNITS_S: Final = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 LEASE_SECONDS_MAX: Final = 43_200  # the visibility maximum of SQS
+PARTITIONS_DEFAULT: Final = 4  # tasks of a batch
 
 T = TypeVar("T")
 
@@ -197,6 +197,8 @@ def _value(known: "Field[Any]", value: str) -> Any:
 
 
 def _unknown(key: str, names: Iterable[str]) -> str:
+    from difflib import get_close_matches
+
     spelling = {name.lower(): name for name in names}
     near = get_close_matches(key, spelling, 1, 0.6)
     hint = f"did you mean {spelling[near[0]]}?" if near else "known are " + ", ".join(sorted(spelling.values()))

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
-from elasticq.client import SqsError, Unreachable
+from elasticq.client.errors import SqsError, Unreachable
 from elasticq.spark.clients import Client
 from elasticq.spark.options import Queue
 

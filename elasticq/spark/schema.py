@@ -5,15 +5,17 @@ the names below is that column (``body`` may then be of any type); each other
 column is a field of the JSON body.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from elasticq.spark.bodies import BadBody, Reader, decode, json_reader
+from elasticq.spark.arrays import binaries, maps, numbers, strings
 from elasticq.spark.options import OptionError
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
+
+    from elasticq.spark.bodies import Reader
 
 Message = dict[str, Any]  # as receive_message answers it
 
@@ -123,17 +125,16 @@ class Rows:
         page = Page(messages, origin)
         for column in schema:
             if self._is_json and (column.name == "body" or column.name not in COLUMNS):
-                values: Iterable[Any] = [payload[column.name] for payload in payloads]
+                arrays.append(pyarrow.array([payload[column.name] for payload in payloads], column.type))
             else:
-                values = _VALUES[column.name](page)
-            if column.name == "body" and pyarrow.types.is_binary(column.type):
-                values = [body.encode("utf-8", "surrogatepass") for body in values]
-            arrays.append(values if isinstance(values, pyarrow.Array) else pyarrow.array(values, column.type))
+                arrays.append(_COLUMNS[column.name](page, column.type))
         return pyarrow.RecordBatch.from_arrays(arrays, schema=schema), rejected
 
     def _parsed(
         self, messages: Sequence[Message], rejected: list[Rejected]
     ) -> tuple[list[Message], list[Mapping[str, Any]]]:
+        from elasticq.spark.bodies import BadBody
+
         read_body = self._reader()
         kept, payloads = [], []
         for message in messages:
@@ -152,6 +153,8 @@ class Rows:
         return kept, payloads
 
     def _reader(self) -> Callable[[str], Mapping[str, Any]]:
+        from elasticq.spark.bodies import BadBody, decode, json_reader
+
         fields: dict[str, Reader] = {
             field.name: json_reader(field.dataType) for field in self._schema.fields if field.name not in COLUMNS
         }
@@ -205,7 +208,7 @@ def _check(name: str, kind: str, value_format: str) -> None:
 
 
 # --- columns --------------------------------------------------------------------------------------
-# Each is made as a whole, by Arrow where that is possible: a row costs the worker a few microseconds in all.
+# Each is made as a whole: a row costs the worker a few microseconds in all.
 
 
 class Page:
@@ -219,82 +222,81 @@ class Page:
         self.system = [message.get("Attributes", _NOTHING) for message in messages]
 
 
-Values = Callable[[Page], Any]  # returns an Arrow array of the column's type, or values that make one
+Column = Callable[[Page, Any], Any]  # returns an Arrow array; the second is the column's Arrow type
 _NOTHING: Final[Mapping[str, str]] = {}
 
 
-def _member(name: str) -> Values:
-    return lambda page: [message.get(name) for message in page.messages]
+def _member(name: str) -> Column:
+    return lambda page, kind: strings([message.get(name) for message in page.messages])
 
 
-def _system(name: str) -> Values:
-    return lambda page: [attributes.get(name) for attributes in page.system]
-
-
-def _time(name: str) -> Values:
-    """Returns a column of times, which the attribute gives in milliseconds as decimal text."""
-
-    def values(page: Page) -> Any:
-        import pyarrow
-
-        numbers = pyarrow.array([attributes.get(name) for attributes in page.system], pyarrow.string())
-        milliseconds = numbers.cast(pyarrow.int64()).cast(pyarrow.timestamp("ms", "UTC"))
-        return milliseconds.cast(pyarrow.timestamp("us", "UTC"))
-
-    return values
-
-
-def _count(page: Page) -> Any:
+def _body(page: Page, kind: Any) -> Any:
     import pyarrow
 
-    counts = [attributes.get("ApproximateReceiveCount") for attributes in page.system]
-    return pyarrow.array(counts, pyarrow.string()).cast(pyarrow.int32())
+    if pyarrow.types.is_binary(kind):
+        return binaries([message["Body"].encode("utf-8", "surrogatepass") for message in page.messages])
+    return strings([message["Body"] for message in page.messages])
 
 
-def _same(name: str, kind: str) -> Values:
-    """Returns a column that has the same value in all rows of a task."""
-
-    def values(page: Page) -> Any:
-        import pyarrow
-
-        return pyarrow.repeat(pyarrow.scalar(getattr(page.origin, name), kind), len(page.messages))
-
-    return values
+def _system(name: str) -> Column:
+    return lambda page, kind: strings([attributes.get(name) for attributes in page.system])
 
 
-def _attributes(page: Page) -> Iterable[Any]:
-    return [
-        [
-            (
-                name,
-                {
-                    "type": attribute["DataType"],
-                    "string": attribute.get("StringValue"),
-                    "binary": attribute.get("BinaryValue"),
-                },
-            )
+def _number(name: str, code: str, factor: int = 1) -> Column:
+    """Returns a column of numbers, which the attribute gives as decimal text; times are in milliseconds."""
+
+    def column(page: Page, kind: Any) -> Any:
+        try:
+            found = [int(attributes[name]) * factor for attributes in page.system]
+        except KeyError:  # of a message that was peeked at and never received
+            texts = [attributes.get(name) for attributes in page.system]
+            return numbers(kind, code, [None if text is None else int(text) * factor for text in texts])
+        return numbers(kind, code, found)
+
+    return column
+
+
+def _queue(page: Page, kind: Any) -> Any:
+    return strings([page.origin.queue] * len(page.messages))
+
+
+def _same(name: str, code: str) -> Column:
+    """Returns a column of a number that all rows of a task have."""
+    return lambda page, kind: numbers(kind, code, [getattr(page.origin, name)] * len(page.messages))
+
+
+def _attributes(page: Page, kind: Any) -> Any:
+    return maps(kind, [
+        {
+            name: {
+                "type": attribute["DataType"],
+                "string": attribute.get("StringValue"),
+                "binary": attribute.get("BinaryValue"),
+            }
             for name, attribute in written.items()
-        ]
+        }
         if (written := message.get("MessageAttributes"))
-        else ()
+        else _NONE
         for message in page.messages
-    ]
+    ])  # fmt: skip
 
 
-_VALUES: Final[Mapping[str, Values]] = {
+_NONE: Final[Mapping[str, Mapping[str, Any]]] = {}
+_MICROSECONDS: Final = 1000  # of a millisecond
+_COLUMNS: Final[Mapping[str, Column]] = {
     "messageId": _member("MessageId"),
-    "body": _member("Body"),
+    "body": _body,
     "messageGroupId": _system("MessageGroupId"),
     "deduplicationId": _system("MessageDeduplicationId"),
     "sequenceNumber": _system("SequenceNumber"),
-    "sentTimestamp": _time("SentTimestamp"),
-    "firstReceiveTimestamp": _time("ApproximateFirstReceiveTimestamp"),
-    "receiveCount": _count,
+    "sentTimestamp": _number("SentTimestamp", "q", _MICROSECONDS),
+    "firstReceiveTimestamp": _number("ApproximateFirstReceiveTimestamp", "q", _MICROSECONDS),
+    "receiveCount": _number("ApproximateReceiveCount", "i"),
     "senderId": _system("SenderId"),
     "attributes": _attributes,
-    "queue": _same("queue", "string"),
+    "queue": _queue,
     "receiptHandle": _member("ReceiptHandle"),
-    "batch": _same("batch", "int64"),
-    "partition": _same("partition", "int32"),
+    "batch": _same("batch", "q"),
+    "partition": _same("partition", "i"),
     "state": _member("State"),
 }

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from elasticq.client import SqsError, Unreachable
+from elasticq.client.errors import SqsError, Unreachable
 from elasticq.spark.entries import Outgoing
 from elasticq.spark.pages import batching
 

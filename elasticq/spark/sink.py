@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 
-from elasticq.client import SqsError
+from elasticq.client.errors import SqsError
 from elasticq.spark.clients import connect
 from elasticq.spark.entries import (
     BODY_COLUMNS,

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any, Final
 
-from elasticq.client import SqsError
+from elasticq.client.errors import SqsError
 from elasticq.spark.clients import Client, persist
 from elasticq.spark.environment import Environment
 from elasticq.spark.lease import body_bytes

@@ -22,7 +22,7 @@ def digest(text: str) -> str:
 def test_client_needs_nothing_but_the_standard_library() -> None:
     """-S: no site-packages, so nothing that was installed can be found."""
     program = (
-        "import sys; sys.path.insert(0, sys.argv[1]); import elasticq.client; "
+        "import sys; sys.path.insert(0, sys.argv[1]); from elasticq.client import *; "
         "print(*sorted(n for n in sys.modules if n.startswith('elasticq.')))"
     )
     done = subprocess.run([sys.executable, "-I", "-S", "-c", program, str(ROOT)], capture_output=True, text=True)

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from elasticq.spark.session import session
+from elasticq.spark.starting import session
 from tests.spark.servers import Moto, Server, SqsServer
 
 # What clients find in the environment: the driver's and, as Spark starts with it, that of its workers.

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from elasticq.spark import run_forever, session
-from elasticq.spark.session import prepare
+from elasticq.spark.starting import prepare
 from tests.spark.marked import MarkedSource
 
 LINE = "concat_ws(' ', body, messageId, batch, partition, receiveCount) value"

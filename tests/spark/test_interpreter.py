@@ -9,7 +9,7 @@ import pyspark
 import pytest
 
 from elasticq.spark.interpreter import worker_python
-from elasticq.spark.session import prepare
+from elasticq.spark.starting import prepare
 
 
 def test_workers_run_on_this_python_unless_told_otherwise(bare: pytest.MonkeyPatch) -> None:

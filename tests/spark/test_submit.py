@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from elasticq.spark.session import java_home
+from elasticq.spark.starting import java_home
 from scripts.spark_zip import make
 from tests.spark.conftest import KEYS
 from tests.spark.servers import Server
@@ -22,7 +22,7 @@ IMPORTS = """
 import sys
 sys.path.insert(0, sys.argv[1])
 import elasticq.client, elasticq.spark
-for name in ("acknowledge", "clients", "consume", "entries", "forever", "options", "rejects", "sending", "session"):
+for name in ("acknowledge", "clients", "consuming", "entries", "forever", "options", "rejects", "sending", "starting"):
     __import__("elasticq.spark." + name)
 print(elasticq.spark.__file__)
 """

@@ -9,7 +9,8 @@ from pyspark.sql.datasource import InputPartition
 from elasticq.client import SqsError
 from elasticq.spark.lease import EXPIRED
 from elasticq.spark.offsets import Json, Offset, from_json
-from elasticq.spark.source import Driver, StreamReader
+from elasticq.spark.planner import Planner
+from elasticq.spark.source import StreamReader
 from tests.spark.model.world import Client, MemoryStore
 
 
@@ -43,7 +44,7 @@ class ExpiredIsEmpty(Client):
 class CommitsOnlyInCommit(StreamReader):
     """Does what Spark's interface suggests: commit(end) deletes. It comes one batch late."""
 
-    def _planner(self) -> Driver:
+    def _planner(self) -> Planner:
         planner = super()._planner()
         self.really_commit: Callable[[Offset], None] = getattr(self, "really_commit", planner.commit)
         planner.commit = lambda offset: None  # type: ignore[method-assign]

@@ -12,11 +12,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import astuple, dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from elasticq.client import ClientError, SqsError
+from elasticq.client.errors import ClientError, SqsError
+from elasticq.spark.arrays import numbers, strings
 from elasticq.spark.clients import connect, on_elasticq
 from elasticq.spark.collector import settle
 from elasticq.spark.options import OptionError, Queue, flag, option, parse_queue, seconds, whole
@@ -38,7 +39,7 @@ COLUMNS = {
     "partition": "int", "received": "long", "processed": "long", "failed": "long", "givenBack": "long",
     "deleted": "long", "renewed": "long", "calls": "long", "seconds": "double", "firstError": "string",
 }  # fmt: skip
-ARROW = {"int": "int32", "long": "int64", "double": "float64", "string": "string"}
+ARROW = {"int": ("int32", "i"), "long": ("int64", "q"), "double": ("float64", "d")}
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ class Until:
 
 @dataclass(slots=True)
 class TaskCounts:
-    """The counts of one task: a row of the frame that ``consume`` returns."""
+    """The counts of one task: a row of the frame that ``consume`` returns, in the order of ``COLUMNS``."""
 
     partition: int
     received: int = 0
@@ -161,9 +162,10 @@ class Work:
         settle()
         for batch in batches:
             for partition in batch.column(0).to_pylist():
-                counts = {camel(name): value for name, value in asdict(self.run(partition)).items()}
-                columns = [pyarrow.field(name, ARROW[kind]) for name, kind in COLUMNS.items()]
-                yield pyarrow.RecordBatch.from_pylist([counts], pyarrow.schema(columns))
+                counts = astuple(self.run(partition))
+                columns = [column_of(kind, value) for kind, value in zip(COLUMNS.values(), counts, strict=True)]
+                yield pyarrow.RecordBatch.from_arrays(columns, names=list(COLUMNS))
+        settle()
 
     def run(self, partition: int) -> TaskCounts:
         connection = self.settings.connection
@@ -176,9 +178,14 @@ class Work:
         return task.run()
 
 
-def camel(name: str) -> str:
-    first, *others = name.split("_")
-    return first + "".join(word.capitalize() for word in others)
+def column_of(kind: str, value: Any) -> Any:
+    """Returns the Arrow array of one value."""
+    import pyarrow
+
+    if kind == "string":
+        return strings([value])
+    name, code = ARROW[kind]
+    return numbers(getattr(pyarrow, name)(), code, [value])
 
 
 class Task:

@@ -10,7 +10,7 @@ import pytest
 from elasticq.client import Sqs
 from elasticq.spark import ack, consume
 from elasticq.spark.clients import connect
-from elasticq.spark.consume import Consume, Task, TaskCounts, Until, Work, settings_of
+from elasticq.spark.consuming import Consume, Task, TaskCounts, Until, Work, settings_of
 from elasticq.spark.options import OptionError
 from elasticq.spark.pages import pages_for
 from tests.spark.servers import Server

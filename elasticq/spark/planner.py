@@ -1,0 +1,208 @@
+"""Plans the batches of a stream on the driver: how many messages, of which queues, by how many tasks; commits them.
+
+Spark calls ``commit(end)`` one batch late, so a batch is committed when the
+next one is planned: ``latestOffset(start)`` is called, also after a restart,
+only when all up to ``start`` stands in the commit log.
+"""
+
+import logging
+from dataclasses import replace
+from typing import Any, Final
+
+from elasticq.client.errors import SqsError
+from elasticq.spark.admission import Admission, divided
+from elasticq.spark.clients import chosen
+from elasticq.spark.driver import planned_batch, received_batch
+from elasticq.spark.environment import Environment
+from elasticq.spark.heartbeat import Heartbeat
+from elasticq.spark.offsets import Json, Offset, Share, from_json, stream_name
+from elasticq.spark.options import PARTITIONS_DEFAULT, Read
+from elasticq.spark.queues import Backlog, backlog_of, find_queues
+
+QUEUES_FOUND_S: Final = 60.0  # how long the queues of a prefix are taken as known
+log = logging.getLogger(__name__)
+
+
+class Planner:
+    """The state of the driver-side process: what is planned and committed, and what the queues answered last."""
+
+    def __init__(self, options: Read, mode: str, environment: Environment, delivery: Any) -> None:
+        self._options = options
+        self._mode = mode
+        self._environment = environment
+        self._delivery_of = delivery
+        self._deliveries: dict[str, Any] = {}
+        self._admission = Admission(options, environment.now_s)
+        self._heartbeat = self._new_heartbeat()
+        self._queues: list[str] = []
+        self._queues_found_s = 0.0
+        self._backlogs: list[tuple[str, Backlog]] = []
+        self._asked_s = float("-inf")
+        self._idle = False
+        self._last: Offset | None = None  # the newest batch that this process has seen
+        self._planned: Offset | None = None  # the newest batch planned by this process
+        self._committed: Offset | None = None
+
+    def _new_heartbeat(self) -> Heartbeat | None:
+        if self._options.heartbeat == "off" or self._mode == "plain":
+            return None
+        held_s = self._options.lease_seconds if self._mode == "lease" else self._options.visibility_timeout
+        return self._environment.heartbeat(held_s / 3, self.renew)
+
+    def _delivery(self, mode: str) -> Any:
+        if mode not in self._deliveries:
+            self._deliveries[mode] = self._delivery_of(mode)
+        return self._deliveries[mode]
+
+    # --- offsets ----------------------------------------------------------------------------------
+
+    def first(self) -> Offset:
+        """Returns the offset of a new stream: a name that nobody had before, and nothing read."""
+        self._find_queues()
+        wanted = self._options.lease_name or self._options.query_name
+        self._last = Offset(stream_name(wanted, self._environment.random_part()), 0)
+        return self._last
+
+    def next_batch(self, start_json: Json | None, messages_max: int | None) -> Json:
+        """Commits the batch that ends at ``start``; plans the next one; returns its end, ``start`` if there is none."""
+        start = self._start(start_json)
+        self.commit(start)
+        if messages_max is not None and messages_max < 0:
+            messages_max = self._options.max_messages_per_trigger
+        offset = self._plan(start, messages_max)
+        if offset is None:
+            return start_json if start_json is not None else start.to_json()
+        self._planned = self._last = offset
+        return offset.to_json()
+
+    def _start(self, start_json: Json | None) -> Offset:
+        """Returns the start. If Spark (4.1) does not give it, it is the last batch seen, or a new stream."""
+        if start_json is not None:
+            return from_json(start_json)
+        return self._last or self.first()
+
+    def _plan(self, start: Offset, messages_max: int | None) -> Offset | None:
+        draft = Offset(
+            start.name,
+            start.batch + 1,
+            self._mode,
+            int(self._environment.now_s() * 1000),
+            int(self._options.lease_seconds * 1000),
+            self._options.max_bytes_per_trigger,
+        )
+        if self._mode == "driver":
+            found = planned_batch(self._store(), draft.name, draft.batch)
+            if found is not None:
+                return found
+        messages = self._wanted(messages_max)
+        if messages <= 0:
+            return None
+        tasks = self._options.partitions or PARTITIONS_DEFAULT
+        parts = divided(self._backlogs, messages, tasks, self._delivery(self._mode).share_messages_max)
+        offset: Offset | None = replace(draft, parts=parts)
+        if self._mode == "driver":
+            offset = received_batch(
+                self._delivery("driver"), self._store(), self._client(), replace(draft, parts=parts), self._environment
+            )
+        if offset is not None:
+            self._admission.admitted(
+                sum(part.messages for part in offset.parts), [backlog for _, backlog in self._backlogs]
+            )
+        return offset
+
+    def _wanted(self, messages_max: int | None) -> int:
+        """Returns how many messages the next batch takes. An idle queue is asked at most once in pollInterval."""
+        if self._idle:
+            self._environment.sleep(max(0.0, self._asked_s + self._options.poll_interval - self._environment.now_s()))
+        self._ask()
+        wanted = self._admission.amount(
+            [backlog for _, backlog in self._backlogs], messages_max, any(url.endswith(".fifo") for url in self._queues)
+        )
+        self._idle = wanted <= 0
+        return wanted
+
+    def only_what_waits(self) -> None:
+        self._ask()
+        self._admission.until([backlog for _, backlog in self._backlogs])
+
+    def shares(self, start_json: Json, end_json: Json) -> list[Share]:
+        """Returns the tasks of the batch that ends at ``end``."""
+        start, end = from_json(start_json), from_json(end_json)
+        if (start.name, start.batch) == (end.name, end.batch):
+            return []
+        self.commit(start)  # Spark 4.1 has not given ``start`` before, and begins a new name after a restart
+        self._last = end
+        if not end.parts:
+            return []
+        shares: list[Share] = end.shares()
+        if end != self._planned:  # an earlier run planned it
+            shares = self._delivery(end.mode).replayed(end)
+            self._planned = end
+            self.renew(end)
+        if self._heartbeat is not None:
+            self._heartbeat.cover(end)
+        return shares
+
+    def commit(self, offset: Offset) -> None:
+        """Deletes the batch's messages, unless this process has done so."""
+        if offset.batch == 0 or offset == self._committed:
+            return
+        if self._heartbeat is not None:
+            self._heartbeat.cover(None)
+        self._delivery(offset.mode).commit(offset)
+        self._committed = offset
+
+    def renew(self, offset: Offset) -> None:
+        self._delivery(offset.mode).renew(offset)
+
+    def stop(self) -> None:
+        if self._heartbeat is not None:
+            self._heartbeat.stop()
+
+    # --- queues -------------------------------------------------------------------------------------
+
+    def _client(self) -> Any:
+        return self._environment.connect(self._options.connection)
+
+    def _store(self) -> Any:
+        return self._environment.open_store(self._options.wal_location)
+
+    def _find_queues(self) -> None:
+        is_known = self._queues and not self._options.queue_prefix
+        if not is_known and self._environment.now_s() - self._queues_found_s > QUEUES_FOUND_S:
+            self._queues = find_queues(self._client(), self._options)
+            self._queues_found_s = self._environment.now_s()
+
+    def _ask(self) -> None:
+        self._find_queues()
+        client = self._client()
+        self._backlogs = [(url, backlog_of(client, url, self._options.endpoint)) for url in self._queues]
+        self._asked_s = self._environment.now_s()
+
+    def report(self) -> Json | None:
+        """Returns backlog, in flight and oldest age, for the progress of the query."""
+        if not self._backlogs:
+            return None
+        report: Json = {
+            "backlog": sum(backlog.visible for _, backlog in self._backlogs),
+            "inFlight": sum(backlog.in_flight for _, backlog in self._backlogs),
+            "delayed": sum(backlog.delayed for _, backlog in self._backlogs),
+            "expired": sum(delivery.expired for delivery in self._deliveries.values()),
+        }
+        age_s = self._oldest_age_s()
+        return report if age_s is None else {**report, "oldestAgeSeconds": age_s}
+
+    def _oldest_age_s(self) -> int | None:
+        """Returns the oldest message's age in seconds; None if unknown: only elasticq tells it, to the light client."""
+        client = self._client()
+        if self._mode != "lease" or not hasattr(client, "peek") or chosen(self._options.connection) != "light":
+            return None
+        try:
+            pages = [client.peek(QueueUrl=url, Limit=1) for url in self._queues]
+        except (SqsError, OSError) as error:
+            log.debug("peek_failed error=%s", error)
+            return None
+        sent_ms = [int(message["SentTimestamp"]) for page in pages for message in page["Messages"]]
+        if not sent_ms and any(page["NextSequence"] is not None for page in pages):
+            return None  # the first page holds none: to look further would cost too much
+        return max(0, int(self._environment.now_s() - min(sent_ms) / 1000)) if sent_ms else 0
