@@ -6,7 +6,8 @@ when enough is pending or a second after the first change; there is one at a tim
 Each batch is checkpointed before the next one is written, so that the WAL never
 grows beyond one batch. On a full disk a transaction is rolled back, and what
 did not fit is tried again each second; meanwhile free pages are given back to
-the file system, where else they are kept for new messages.
+the file system, where else they are kept for new messages. A read that finds no
+room for SQLite's own files waits for it.
 
 Contents that do not fit their checksum cost their page: its bytes are kept aside,
 the messages that lived on it are reported, and everything else goes on. Where SQLite cannot find its way
@@ -207,8 +208,8 @@ class RowDatabase:
 
         The file itself is cut only where its space is wanted: SQLite writes the next batch into it from its beginning.
         """
-        connection = await self._writing()
         try:
+            connection = await self._writing()
             for sql in statements:
                 await connection.executescript(sql)  # unlike execute it runs a PRAGMA to its end
             mode = "TRUNCATE" if self._is_full else "PASSIVE"
@@ -361,12 +362,24 @@ class RowDatabase:
         except Damaged as damaged:
             self._met_damage(damaged)
         except sqlite3.Error as error:
-            if not is_damage(error):
+            if is_damage(error):
+                self._met_damage(error)
+            elif not self._closed:
                 raise
-            self._met_damage(error)
         return []
 
     async def _select(self, queries: list[tuple[str, tuple[int, ...]]]) -> list[tuple[Any, ...]]:
+        """Return what they find, as soon as the disk has room to read: SQLite keeps shared memory in a file."""
+        while True:
+            try:
+                return await self._select_now(queries)
+            except sqlite3.Error as error:
+                if self._closed or not is_disk_full(error):
+                    raise
+                self._met_full_disk(error)
+            await asyncio.sleep(FLUSH_S)
+
+    async def _select_now(self, queries: list[tuple[str, tuple[int, ...]]]) -> list[tuple[Any, ...]]:
         async with self._connecting:  # a fetch and a check may come at once
             if self._read_connection is None:
                 self._read_connection = await self._connect()
@@ -432,8 +445,12 @@ class RowDatabase:
 
     async def _connect(self) -> aiosqlite.Connection:
         connection = await aiosqlite.connect(self._path, isolation_level=None)
-        for statement in schema.PRAGMAS:
-            await connection.execute_fetchall(statement)
+        try:
+            for statement in schema.PRAGMAS:
+                await connection.execute_fetchall(statement)
+        except BaseException:
+            await connection.close()  # else its thread would stay
+            raise
         return connection
 
     async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:

@@ -21,6 +21,7 @@ from elasticq.engine.mutations import (
 )
 from elasticq.node.outputs import Committed, Fetch
 from elasticq.replication.records import BEGINNING, NOTHING, Base, Durable, Entry, Record, Vote
+from elasticq.storage import schema
 from elasticq.storage.directory import DataDirectory
 from elasticq.storage.errors import DirectoryInUse
 from elasticq.storage.files import DirectoryFiles, Files
@@ -356,6 +357,59 @@ async def test_rows_that_found_the_disk_full_are_written_later(opened: Opened) -
     while told[-1] != ("stored", 3):
         told.append(await opened.next())
     assert [index for kind, index in told if kind == "stored"] == [2, 3]
+
+
+def keep_closed(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Let no connection to the rows be opened until ``undo``, as where SQLite has no room for files of its own.
+
+    The event is set when the rows have found the disk full.
+    """
+    refused, database = asyncio.Event(), opened.storage._database
+    make_space = database._on_full
+    database._on_full = lambda: (refused.set(), make_space())  # type: ignore[assignment, func-returns-value]
+    too_much = ("PRAGMA max_page_count = 1", "CREATE TABLE too_much (a)")
+    monkeypatch.setattr(schema, "PRAGMAS", (*schema.PRAGMAS, *too_much))
+    return refused
+
+
+async def test_rows_that_a_full_disk_keeps_closed_are_written_later(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = keep_closed(opened, monkeypatch)
+    opened.storage._database.set_full(True)  # as at a start on a full disk
+    opened.take(Committed(1, 1, 1, [FOUNDED, CREATED]))
+    await asyncio.wait_for(refused.wait(), PATIENCE_S)
+    monkeypatch.undo()
+    told = [await opened.next()]
+    while told[-1] != ("stored", 1):
+        told.append(await opened.next())
+    assert {kind for kind, _ in told} <= {"stored", "full"}
+
+
+async def test_a_fetch_of_rows_that_a_full_disk_keeps_closed_is_answered_later(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An answer without them would say that they are lost."""
+    opened.take(Committed(1, 1, 1, [FOUNDED, CREATED, message(1)]))
+    assert await opened.next() == ("stored", 1)
+    refused, found = keep_closed(opened, monkeypatch), asyncio.Queue[list[MessageStored]]()
+    opened.storage.fetch(Fetch(9, 1, [1]), lambda asked, contents: found.put_nowait(contents))
+    await asyncio.wait_for(refused.wait(), PATIENCE_S)
+    monkeypatch.undo()
+    assert await asyncio.wait_for(found.get(), PATIENCE_S) == [message(1)]
+
+
+async def test_a_fetch_that_waits_for_space_does_not_keep_a_server_from_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = Opened(tmp_path / "data")
+    one.take(Committed(1, 1, 1, [FOUNDED, CREATED, message(1)]))
+    assert await one.next() == ("stored", 1)
+    refused = keep_closed(one, monkeypatch)
+    one.storage.fetch(Fetch(9, 1, [1]), lambda asked, contents: one.told.put_nowait(("fetched", contents)))
+    await asyncio.wait_for(refused.wait(), PATIENCE_S)
+    await asyncio.wait_for(one.close(), PATIENCE_S)
+    assert "fetched" not in {one.told.get_nowait()[0] for _ in range(one.told.qsize())}
 
 
 async def test_pending_rows_are_written_at_the_end(tmp_path: Path) -> None:
