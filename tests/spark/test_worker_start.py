@@ -5,7 +5,6 @@ Figures are made by scripts/bench_spark.py; here is what they rest on.
 
 import json
 import os
-import pickle
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.serializers import CPickleSerializer
 
 import elasticq
 from elasticq.spark.datasource import DefaultSource
@@ -69,7 +69,7 @@ def sent(server: Server, make_queue: Callable[..., str], messages: int, tasks: i
     start = reader.initialOffset()
     shares = [each.value for each in reader.partitions(start, reader.latestOffset(start))]
     reader.stop()
-    return pickle.dumps((reader, DefaultSource({}), shares)), shares
+    return CPickleSerializer().dumps((reader, DefaultSource({}), shares)), shares
 
 
 def read_in_worker(pickled: bytes, **environment: str) -> dict[str, Any]:
