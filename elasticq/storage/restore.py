@@ -378,5 +378,5 @@ def damage_found(where: str) -> Iterator[None]:
         if code & 0xFF in _NOT_DAMAGE and code != sqlite3.SQLITE_IOERR_READ:
             raise
         raise _damaged(f"{where}: {error}") from error
-    except (LayoutError, TypeError, ValueError, msgspec.MsgspecError) as error:
+    except (LayoutError, LookupError, TypeError, ValueError, msgspec.MsgspecError) as error:
         raise _damaged(f"{where}: a value is not what was written: {error}") from error

@@ -476,7 +476,7 @@ class _Rows:
     def _ask(self, query: str) -> Iterator[Row]:
         try:
             yield from self._source.execute(query)
-        except sqlite3.DatabaseError:
+        except (sqlite3.DatabaseError, UnicodeDecodeError):  # SQLite quotes what it cannot read, as it is
             self.is_whole = False
 
 

@@ -21,7 +21,7 @@ from elasticq.replication.records import Base
 from elasticq.storage import schema
 from elasticq.storage.directory import sync_file
 from elasticq.storage.errors import Damaged, DataError, FormatTooNew
-from elasticq.storage.restore import read_base
+from elasticq.storage.restore import damage_found, read_base
 from elasticq.storage.rows import Rows
 
 FILES_MAX: Final = 2
@@ -162,13 +162,15 @@ def check_all(connection: sqlite3.Connection, file: Path) -> Base:
 
     Raises DataError, sqlite3.Error, and AssertionError if the file contradicts itself.
     """
-    (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+    with damage_found("what its tables are"):  # which SQLite tells in its own words, or not in words at all
+        (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
     if verdict != "ok":
         raise Damaged(file.name, 0, verdict.splitlines()[-1])
     rows = Rows()
-    base, mutations = rows.load(connection)
-    deque(mutations, 0)
-    deque(rows.read_contents(connection), 0)
+    with damage_found("a row"):
+        base, mutations = rows.load(connection)
+        deque(mutations, 0)
+        deque(rows.read_contents(connection), 0)
     return base
 
 

@@ -53,6 +53,23 @@ def test_a_flip_anywhere_costs_what_is_told_and_backup_does_not_hide_it(whole: P
         assert "not damaged" in repair(path)
 
 
+@pytest.mark.parametrize("bit", [2, 7])
+def test_definitions_of_tables_that_changed_are_told_and_repaired(whole: Path, tmp_path: Path, bit: int) -> None:
+    """SQLite quotes what it cannot read: bytes that are no text at all are an error of another kind in Python."""
+    told_damaged = 0
+    for number, at in enumerate(range(150, schema.PAGE_BYTES, 371)):
+        path = tmp_path / str(number)
+        shutil.copytree(whole, path)
+        flip(path / "rows.db", at, bit)
+        refusal = refusal_of(lambda path=path: backup(path, tmp_path / "backup"))  # type: ignore[misc]
+        (tmp_path / "backup").unlink(missing_ok=True)
+        assert not refusal.startswith("no remedy"), refusal
+        assert ("The rows are not damaged" in repair(path)) == (not refusal), at
+        assert "not damaged" in repair(path), at
+        told_damaged += bool(refusal)
+    assert told_damaged > 2
+
+
 def test_contents_that_do_not_fit_cost_their_page_alone(path: Path) -> None:
     before = messages_in(path)
     change(

@@ -68,6 +68,22 @@ async def filled(one: Opened, first: int = 1, last: int = 3) -> None:
         pass
 
 
+@pytest.mark.parametrize("bit", [2, 7])
+def test_snapshot_whose_tables_are_told_wrongly_is_refused(tmp_path: Path, bit: int) -> None:
+    """SQLite keeps the tables' definitions as texts: a changed one may be another table, or no UTF-8."""
+    path = snapshot_file(tmp_path / "snapshot")
+    whole, refused = path.read_bytes(), 0
+    for at in range(100, schema.PAGE_BYTES, 23):
+        damaged = bytearray(whole)
+        damaged[at] ^= 1 << bit
+        path.write_bytes(damaged)
+        try:
+            assert check(path).index == 9
+        except DataError:
+            refused += 1
+    assert refused > 5
+
+
 # --- making -------------------------------------------------------------------------------
 
 
