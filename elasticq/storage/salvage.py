@@ -4,6 +4,7 @@ What is lost, by what is damaged:
 
     contents of a page        its living messages, unless the log still has them
     header of a page          nothing; its messages are visible again, those among them that were deleted, too
+    header and contents       its living messages, of which only the number is known, from the queue's row
     a received message's row  nothing; it is visible again, and comes when it was sent for if it was only rescheduled
     groups of a page          nothing: they are made anew from its contents
     delays of a page          nothing: they are made anew from its contents
@@ -99,13 +100,16 @@ class Salvaged(Struct):
 class _Queue(Struct):
     """A queue. pages: its living pages by first sequence; orphans: first sequences of contents without a header.
 
+    counted: how many messages its row says that it had; None without its own row.
     priorities: what can be read of those of its messages, by first sequence of their page, the newer part last.
     """
 
     row: QueueRestored
+    counted: int | None = None
     pages: dict[int, Page] = field(default_factory=dict)
     orphans: set[int] = field(default_factory=set)
     priorities: dict[int, list[bytes]] = field(default_factory=dict)
+    unnamed: int = 0
     lost: list[int] = field(default_factory=list)
     visible_again: list[int] = field(default_factory=list)
     perhaps_deleted: list[int] = field(default_factory=list)
@@ -117,6 +121,11 @@ class _Queue(Struct):
     def told(self) -> list[str]:
         name = f"queue {self.row.name}"
         lines = []
+        if self.unnamed > 0:
+            lines.append(
+                f"Lost: {self.unnamed} messages of {name}, which nothing names any more: its row counts them, and "
+                "their pages are gone."
+            )
         if self.lost:
             lines.append(f"Lost: {len(self.lost)} messages of {name}, sequences {runs_of(self.lost)}.")
         if self.visible_again:
@@ -278,7 +287,7 @@ class _Salvage:
     def _find_queues(self, expected: int) -> None:
         for row in _Rows(self._source, "queues", 1):
             if _fits(_is_queue, row):
-                self._queues[row[0]] = _Queue(read_queue(row)[0])
+                self._queues[row[0]] = _Queue(*read_queue(row))
         if missing := expected - len(self._queues):
             self._recover_queues(missing)
 
@@ -407,6 +416,9 @@ class _Salvage:
             messages += page.live.bit_count()
             row.last_sequence = max(row.last_sequence, page.last)
             self._write_page(queue_id, queue, page, contents, run, touched)
+        # Messages that came back though they were deleted may hide some; then more is told of that page, too.
+        if queue.counted is not None and row.deleted_ms is None:
+            queue.unnamed = queue.counted - messages - len(queue.lost)
         self._target.execute(sql.PUT_QUEUE, queue_row(row, messages))
 
     def _write_page(

@@ -158,6 +158,20 @@ def test_of_the_two_copies_of_what_all_rests_on_one_is_enough(path: Path, table:
     assert state_in(path) == before
 
 
+def test_messages_whose_pages_are_gone_with_their_headers_are_counted(path: Path) -> None:
+    """Nothing names them any more but the number in their queue's row."""
+    before = messages_in(path)
+    first = min(sequence for queue_id, sequence in before if queue_id == 1)
+    change(path, "DELETE FROM pages WHERE queue_id = 1 AND first = (SELECT min(first) FROM pages WHERE queue_id = 1)")
+    change(path, f"DELETE FROM contents WHERE queue_id = 1 AND first = {first}")
+    told = repair(path)
+    gone = before.keys() - messages_in(path).keys()
+    assert gone
+    assert {queue_id for queue_id, _ in gone} == {1}
+    assert f"Lost: {len(gone)} messages of queue a, which" in told
+    assert "not damaged" in repair(path)
+
+
 def test_a_queue_without_its_row_comes_back_under_another_name(path: Path) -> None:
     before = messages_in(path)
     change(path, "UPDATE queues SET attributes = X'80' WHERE id IN (1, 3)")
