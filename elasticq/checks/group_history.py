@@ -86,10 +86,14 @@ class Assigned(Decision):
 
 
 class Revoked(Decision):
-    """The holder of this token is asked to stop, so that another consumer can hold the resource."""
+    """The holder of this token is asked to stop, so that another consumer can hold the resource.
+
+    wanted_by: the one to whom an operator moves it, else empty; when an operator wants another one, it is told again.
+    """
 
     resource: str
     token: int
+    wanted_by: str = ""
 
 
 class Freed(Decision):
@@ -100,7 +104,10 @@ class Freed(Decision):
 
 
 class Ordered(Decision):
-    """An operator had a resource handed over."""
+    """An operator asked to have a resource handed over to a consumer; the master decides when it hears of it."""
+
+    resource: str
+    consumer: str
 
 
 class Renewed(Decision):

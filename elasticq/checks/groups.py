@@ -42,7 +42,6 @@ from elasticq.checks.queue_history import ROUNDING_US, Finding, Jump
 TWO_HOLDERS, TOKEN_FELL, STALE_ACT = "two_holders", "token_fell", "stale_act"
 NOT_HELD, UNEVEN = "not_held", "uneven"
 NEEDLESS_MOVE, SESSION_SHORT, JOINED_TWICE = "needless_move", "session_short", "joined_twice"
-MOVES_AN_ORDER = 2  # the resource that was asked for, and one that goes back for it so that all is even again
 _NEVER_US = 1 << 62
 
 
@@ -191,15 +190,18 @@ class _Sharing:
         self.resources: set[str] = set()
         self.holder: dict[str, str] = {}
         self.revoking: set[str] = set()
-        self.orders = 0
+        self.ordered: set[tuple[str, str]] = set()  # resources, each with whom an operator wanted to have it
+        self.moving: dict[str, str] = {}  # resources on their way to whom an operator wants to have them
 
     def decide(self, event: Event) -> None:
         match event:
             case Joined():
                 self.weights[event.consumer] = event.weight
                 self.max_per_consumer = event.max_per_consumer
+                self.moving.clear()  # what operators want is void as soon as consumers change
             case Left():
                 self.weights.pop(event.consumer, None)
+                self.moving.clear()
                 for resource in [each for each, holder in self.holder.items() if holder == event.consumer]:
                     self._free(resource)
             case Added():
@@ -213,21 +215,36 @@ class _Sharing:
                 self.holder[event.resource] = event.consumer
             case Revoked():
                 self.revoking.add(event.resource)
+                if self.is_ordered(event):
+                    self.moving[event.resource] = event.wanted_by
             case Freed():
                 self._free(event.resource)
             case Ordered():
-                self.orders += MOVES_AN_ORDER
+                self.ordered.add((event.resource, event.consumer))
 
     def _free(self, resource: str) -> None:
         self.holder.pop(resource, None)
         self.revoking.discard(resource)
+        self.moving.pop(resource, None)
+
+    def is_ordered(self, event: Revoked) -> bool:
+        return (event.resource, event.wanted_by) in self.ordered
+
+    def is_needless(self, event: Revoked) -> bool:
+        return event.resource not in self.revoking and not self.is_ordered(event) and not self.needed()
 
     def needed(self) -> int:
-        """Return how many resources have to be revoked now."""
+        """Return how many resources have to be revoked now.
+
+        What an operator moves counts for the consumer who gets it: the others share what is left.
+        """
         counts = dict.fromkeys(self.weights, 0)
         for resource, holder in self.holder.items():
             if resource in self.resources and resource not in self.revoking and holder in counts:
                 counts[holder] += 1
+        for resource, consumer in self.moving.items():
+            if resource in self.resources and consumer in counts:
+                counts[consumer] += 1
         wanted = shares(self.weights, len(self.resources), self.max_per_consumer)
         return fewest_moves(counts, wanted)
 
@@ -236,12 +253,9 @@ def _needless(history: list[Event]) -> list[Finding]:
     findings = []
     sharing = _Sharing()
     for event in history:
-        if isinstance(event, Revoked) and event.resource not in sharing.revoking and not sharing.needed():
-            if sharing.orders:
-                sharing.orders -= 1
-            else:
-                evidence = f"{event.resource} was taken from {sharing.holder.get(event.resource)}, and all was even"
-                findings.append(Finding(NEEDLESS_MOVE, evidence, event.at_us))
+        if isinstance(event, Revoked) and sharing.is_needless(event):
+            evidence = f"{event.resource} was taken from {sharing.holder.get(event.resource)}, and all was even"
+            findings.append(Finding(NEEDLESS_MOVE, evidence, event.at_us))
         sharing.decide(event)
     return findings
 

@@ -10,6 +10,10 @@ answered for so long that the server may give it to somebody else. What is gone 
 revoking is released, that is, told with the next heartbeat. What is gone and still stands there as assigned is started
 again, under the same token: the consumer had stopped by itself, and the server never gave it away.
 
+Whoever was told once that nothing may be done any more has ended, as workers do that ask before each step. So once
+anybody has seen that the time was over, all of it is stopped and started anew, also where a late answer came before
+next_steps was asked, or while a start was under way: else it would be held, and nobody would be at work.
+
 Why a consumer stops by itself in time: the server counts a session from when a call comes, the consumer from before it
 sent that call, and only two thirds of the session. So a clock that runs 10 % slow is early, too.
 """
@@ -82,12 +86,13 @@ class _Phase(Enum):
 
 
 class _Work:
-    """An assignment that is acted on."""
+    """An assignment that is acted on. hold_until_ms: when the hold was to end in which its start began."""
 
-    __slots__ = ("assignment", "phase")
+    __slots__ = ("assignment", "hold_until_ms", "phase")
 
-    def __init__(self, assignment: Assignment) -> None:
+    def __init__(self, assignment: Assignment, hold_until_ms: float) -> None:
         self.assignment = assignment
+        self.hold_until_ms = hold_until_ms
         self.phase = _Phase.STARTING
 
 
@@ -104,6 +109,7 @@ class GroupState:
         "_ask_ms",
         "_is_closing",
         "_is_settled",
+        "_seen_over_ms",
         "_told",
         "_wait_until_ms",
         "_was_holding",
@@ -118,6 +124,7 @@ class GroupState:
         self._is_closing = False
         self._is_settled = False  # nothing has happened since next_steps was asked, when the hold was as _was_holding
         self._was_holding = False
+        self._seen_over_ms = 0.0  # the end of the newest hold that anybody has seen to be over
         self._work: dict[int, _Work] = {}
         self._ask_ms = 0.0
         self._wait_until_ms = 0.0
@@ -191,14 +198,14 @@ class GroupState:
 
         A resource is started when all that was done for it before, under another token, has ended.
         """
-        is_holding = now_ms < self.hold_until_ms
+        is_holding = self._is_holding(now_ms)
         if self._is_settled and is_holding == self._was_holding:
             return Steps([], [])  # asked with each message: there may be thousands of resources to look at
         self._is_settled, self._was_holding = True, is_holding
         wanted = self._wanted(now_ms)
         stop = []
         for token, work in self._work.items():
-            if work.phase is _Phase.RUNNING and token not in wanted:
+            if work.phase is _Phase.RUNNING and (token not in wanted or self._was_over(work)):
                 work.phase = _Phase.STOPPING
                 stop.append(work.assignment)
         busy = {work.assignment.resource for work in self._work.values()}
@@ -206,7 +213,7 @@ class GroupState:
         for token, assignment in wanted.items():
             if assignment.resource not in busy:
                 busy.add(assignment.resource)
-                self._work[token] = _Work(assignment)
+                self._work[token] = _Work(assignment, self.hold_until_ms)
                 start.append(assignment)
         return Steps(stop, start)
 
@@ -221,13 +228,15 @@ class GroupState:
     # --- what is so ---------------------------------------------------------------------
 
     def may_act(self, token: int, now_ms: float) -> bool:
-        """True if the consumer may begin something new under ``token``."""
+        """True if the consumer may begin something new under ``token``; after a no it has to be started anew."""
         work = self._work.get(token)
-        return work is not None and work.phase is not _Phase.STOPPING and token in self._wanted(now_ms)
+        if not self._is_holding(now_ms) or work is None or work.phase is _Phase.STOPPING or self._was_over(work):
+            return False
+        return token in self._wanted(now_ms)
 
     def may_finish(self, token: int, now_ms: float) -> bool:
         """True if the consumer may still end what it began under ``token``: the server takes its deletes."""
-        if token not in self._work or now_ms >= self.hold_until_ms:
+        if not self._is_holding(now_ms) or token not in self._work:
             return False
         return token in self.view.assigned or token in self.view.revoking
 
@@ -235,6 +244,18 @@ class GroupState:
     def acting(self) -> int:
         """How many assignments are acted on, or being stopped."""
         return len(self._work)
+
+    def _is_holding(self, now_ms: float) -> bool:
+        """Return whether the hold lasts, and remember that somebody has seen it if it does not."""
+        if now_ms < self.hold_until_ms:
+            return True
+        if self._seen_over_ms < self.hold_until_ms:
+            self._seen_over_ms = self.hold_until_ms
+            self._is_settled = False
+        return False
+
+    def _was_over(self, work: _Work) -> bool:
+        return work.hold_until_ms <= self._seen_over_ms
 
     def _wanted(self, now_ms: float) -> dict[int, Assignment]:
         return {} if self._is_closing or now_ms >= self.hold_until_ms else self.view.assigned

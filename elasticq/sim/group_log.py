@@ -43,7 +43,7 @@ class GroupLog:
         self._made: dict[tuple[int, int], tuple[int, int, list[Telling]]] = {}  # (index, term) -> (cluster ms, true us)
         self._resources: dict[int, list[str]] = {}  # by queue id
         self._weights: dict[int, int] = {}
-        self._revoked: dict[int, bool] = {}  # by token
+        self._wanted_by: dict[int, int | None] = {}  # by token; None: not revoked
         self._of_token: dict[int, str] = {}  # the resource
         self._max_per_consumer = 0
         self._ahead_ms = 0
@@ -94,10 +94,10 @@ class GroupLog:
                 decisions.append(Freed(at_us, self._of_token[mutation.token], mutation.token))
 
     def _assigned(self, row: ResourceAssigned, at_us: int) -> None:
-        before = self._revoked.get(row.token)
+        is_new, before = row.token not in self._wanted_by, self._wanted_by.get(row.token)
+        wanted_by = self._wanted_by[row.token] = row.wanted_by if row.is_revoked else None
         resource = self._of_token[row.token] = resource_name((row.name, row.partition))
-        self._revoked[row.token] = row.is_revoked
-        if before is None:
+        if is_new:
             self.decisions.append(Assigned(at_us, resource, consumer_id(row.consumer), row.token))
-        if row.is_revoked and not before:
-            self.decisions.append(Revoked(at_us, resource, row.token))
+        if wanted_by is not None and wanted_by != before:
+            self.decisions.append(Revoked(at_us, resource, row.token, consumer_id(wanted_by) if wanted_by else ""))

@@ -163,8 +163,8 @@ class GroupClients:
 
     def _order(self, kind: str, consumer: Consumer) -> None:
         if kind == "move":
-            self.record.log.decisions.append(Ordered(self.scheduler.now_us))
             resource = self.random.choice(self.plan.resources)
+            self.record.log.decisions.append(Ordered(self.scheduler.now_us, resource, consumer.id))
             self.operator.insist(ElasticqMoveResource(GROUP, resource, consumer.id), lambda _: None)
         else:
             drained = consumer.id

@@ -204,9 +204,45 @@ def test_consumer_with_weight_0_gives_everything_up() -> None:
 
 
 def test_order_may_move_one_resource_and_another_one_back() -> None:
-    taken = [Revoked(2, f"r{at}", at + 1) for at in range(3)]
-    assert names(*even("a", "b"), Ordered(1), *taken[:2]) == []
-    assert names(*even("a", "b"), Ordered(1), *taken) == ["needless_move"]
+    ordered = [*even("a", "b"), Ordered(1, "r0", "b"), Revoked(2, "r0", 1, wanted_by="b")]
+    assert names(*ordered, Revoked(2, "r1", 2)) == []
+    assert names(*ordered, Revoked(2, "r1", 2), Revoked(2, "r3", 4)) == ["needless_move"]
+
+
+def test_move_that_nobody_ordered_is_found() -> None:
+    assert names(*even("a", "b"), Revoked(2, "r0", 1, wanted_by="b")) == ["needless_move"]
+    assert names(*even("a", "b"), Ordered(1, "r1", "b"), Revoked(2, "r0", 1, wanted_by="b")) == ["needless_move"]
+
+
+# Of five resources a and b hold two each and c one, which an operator moves to a. For it r0 goes back to c, but is
+# deleted. One of the four that are left has to go to c instead, as a has two with the one that was moved to it.
+MOVED = [
+    *(Joined(0, each) for each in "abc"),
+    *(Added(0, f"r{at}") for at in range(5)),
+    *(Assigned(0, f"r{at}", holder, at + 1) for at, holder in enumerate("aabbc")),
+    Ordered(1, "r4", "a"),
+    Revoked(2, "r4", 5, wanted_by="a"),
+    Revoked(2, "r0", 1),
+    Removed(3, "r0"),
+]
+
+
+def test_resource_that_an_operator_moves_counts_for_the_consumer_who_gets_it() -> None:
+    assert names(*MOVED, Revoked(3, "r2", 3)) == []
+    assert names(*MOVED, Revoked(3, "r2", 3), Revoked(3, "r3", 4)) == ["needless_move"]
+
+
+@pytest.mark.parametrize(
+    "void",
+    [
+        [Ordered(3, "r4", "c"), Revoked(3, "r4", 5, wanted_by="c")],
+        [Joined(3, "d", weight=0)],
+        [Joined(3, "d", weight=0), Left(3, "d")],
+        [Freed(3, "r4", 5)],
+    ],
+)
+def test_resource_that_no_operator_moves_there_any_more_does_not_count(void: list[Event]) -> None:
+    assert names(*MOVED, *void, Revoked(4, "r2", 3)) == ["needless_move"]
 
 
 def test_queue_that_is_deleted_may_be_revoked_and_makes_others_move() -> None:

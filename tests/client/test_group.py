@@ -119,6 +119,34 @@ def test_without_answers_it_stops_by_itself_and_goes_on_with_the_same_tokens(wor
         until_holds(group, *NAMES)
 
 
+def test_a_worker_that_ended_as_nothing_was_held_is_started_anew(work: Workplace) -> None:
+    work.sqs.set_group(GroupName=GROUP, SessionTimeoutMs=3_000)
+    may_go_on, has_ended = threading.Event(), threading.Event()
+    workers: dict[str, threading.Thread] = {}
+
+    def act(held: Held) -> None:
+        while held.is_held():
+            has_ended.wait(0.01)
+        has_ended.set()
+
+    def assigned(held: Held) -> None:
+        if workers:
+            may_go_on.wait()  # a callback takes so long that nobody looks while the time is over
+        workers[held.resource] = threading.Thread(target=act, args=(held,))
+        workers[held.resource].start()
+
+    with Group(work.sqs, GROUP, on_assigned=assigned) as group:
+        until(lambda: bool(workers), "the first one is at work")
+        with work.server.fault("ElasticqHeartbeat"):
+            has_ended.wait()
+        until(lambda: group.hold_until_s > time.monotonic(), "a heartbeat is answered again")
+        may_go_on.set()
+        until(
+            lambda: set(group.held) == set(NAMES) and all(workers[name].is_alive() for name in NAMES),
+            "somebody works on each queue",
+        )
+
+
 def test_a_group_that_is_not_there_and_one_that_is_deleted(work: Workplace) -> None:
     with pytest.raises(SqsError, match="ElasticqGroupDoesNotExist"):
         Group(work.sqs, "none").join()

@@ -108,10 +108,10 @@ def test_without_answers_everything_is_stopped_when_the_hold_is_over() -> None:
 def test_the_hold_counts_from_when_the_answered_call_was_sent() -> None:
     state = holding(orders(7))
     state.answered(view(1, orders(7)), 1_000)
-    assert state.may_act(7, HOLD_MS + 999)
-    assert not state.may_act(7, HOLD_MS + 1_000)
+    assert state.may_act(7, HOLD_MS + 998)
     state.answered(view(1, orders(7)), 500)
     assert state.may_act(7, HOLD_MS + 999), "an answer to an earlier call takes nothing back"
+    assert not state.may_act(7, HOLD_MS + 1_000)
 
 
 def test_what_stopped_by_itself_is_not_released_and_starts_again() -> None:
@@ -127,6 +127,34 @@ def test_a_hold_that_is_prolonged_before_anybody_looked_stops_nothing() -> None:
     state = holding(orders(7))
     state.answered(view(1, orders(7)), HOLD_MS + 10)
     assert state.next_steps(HOLD_MS + 20) == ([], [])
+
+
+def test_who_was_told_that_nothing_is_held_is_stopped_although_an_answer_came_late() -> None:
+    for ask in (GroupState.may_act, GroupState.may_finish):
+        state = holding(orders(7))
+        assert state.next_steps(1) == ([], [])
+        assert not ask(state, 7, HOLD_MS), "a worker that asks ends here"
+        state.answered(view(1, orders(7)), HOLD_MS + 10)
+        assert not state.may_act(7, HOLD_MS + 20), "it has ended: nobody would begin anything"
+        assert state.may_finish(7, HOLD_MS + 20)
+        assert state.next_steps(HOLD_MS + 20) == ([orders(7)], [])
+        state.stopped(7)
+        assert state.next_steps(HOLD_MS + 30) == ([], [orders(7)])
+        assert state.may_act(7, HOLD_MS + 30)
+
+
+def test_a_start_during_which_the_hold_was_over_is_stopped_and_begins_again() -> None:
+    state = GroupState()
+    state.ask(0)
+    state.joined(view(1, orders(7)), 0)
+    assert state.next_steps(1).start == [orders(7)]
+    assert state.next_steps(HOLD_MS) == ([], [])
+    state.answered(view(1, orders(7)), HOLD_MS + 10)
+    assert state.next_steps(HOLD_MS + 20) == ([], [])
+    state.started(7)
+    assert state.next_steps(HOLD_MS + 30) == ([orders(7)], [])
+    state.stopped(7)
+    assert state.next_steps(HOLD_MS + 40) == ([], [orders(7)])
 
 
 def test_an_older_view_prolongs_the_hold_and_changes_nothing_else() -> None:
@@ -238,6 +266,7 @@ def test_any_course_of_events_keeps_to_the_rules(events: list[tuple[str, int | s
     acting: dict[int, Assignment] = {}
     begun: list[tuple[str, int]] = []  # callbacks that were begun and have not ended
     answers: list[tuple[View, float]] = []  # that are on their way
+    refused: set[int] = set()  # whose workers have asked whether they may act, and ended
     last_sent = 0.0
 
     def take_steps() -> None:
@@ -247,6 +276,7 @@ def test_any_course_of_events_keeps_to_the_rules(events: list[tuple[str, int | s
             assert each.resource not in {one.resource for one in acting.values()}, "two of one resource"
             assert each.token in server.assigned.values() or each.token in state.view.assigned
             acting[each.token] = each
+            refused.discard(each.token)
             begun.append(("start", each.token))
 
     def beat(*, is_cut: bool = False) -> None:
@@ -304,6 +334,9 @@ def test_any_course_of_events_keeps_to_the_rules(events: list[tuple[str, int | s
                 assert token in acting
                 assert token not in server.released, "the server may have given it to somebody else"
             assert not state.may_act(token, now) or state.may_finish(token, now)
+            if not state.may_act(token, now):
+                refused.add(token)
+            assert token not in refused or not state.may_act(token, now), "nobody would begin anything"
 
     for _ in range(4):  # once nothing happens any more, all that is assigned is acted on, and nothing else
         beat()
@@ -312,4 +345,5 @@ def test_any_course_of_events_keeps_to_the_rules(events: list[tuple[str, int | s
             end_one(0)
     take_steps()
     assert sorted(acting) == sorted(server.assigned.values())
+    assert all(state.may_act(token, now) for token in acting)
     assert server.revoking == {}

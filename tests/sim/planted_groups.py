@@ -68,6 +68,11 @@ def client_that_waits_to_be_told() -> Iterator[None]:
         yield
 
 
+def worker_that_ended_stays_away() -> AbstractContextManager[object]:
+    """A late answer goes on with what has ended in the meantime, and nobody starts it anew."""
+    return patch.object(GroupState, "_was_over", lambda state, work: False)
+
+
 def tokens_missing_in_the_rows() -> AbstractContextManager[None]:
     return rows_without(TokensGiven)
 

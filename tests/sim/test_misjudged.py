@@ -18,6 +18,8 @@ attempt_of_another_receive_in_the_same_entry: an attempt that was answered again
 one, whose deliveries were then taken for its own.
 drained_while_a_message_of_an_unanswered_send_waited: it was received once, so it was there; but the drain waited only
 for messages whose senders had been answered, and ended while a receive whose answer was lost hid it.
+resource_that_an_operator_moved_made_another_one_go_back: the queue that was to go back for it was deleted, so another
+one went; the rule allowed each order two moves, and did not count the resource for the consumer who was to get it.
 """
 
 from pathlib import Path

@@ -18,7 +18,7 @@ from elasticq.node.executor import Executor
 from elasticq.node.undecided import Undecided
 from elasticq.sim.faults import Scenario
 from elasticq.sim.world import run
-from tests.sim import planted
+from tests.sim import planted, planted_groups
 
 FOLDER = Path(__file__).parent / "regressions"
 
@@ -67,6 +67,10 @@ CURES = {
     "master_in_memory_had_no_snapshot_before_it_had_committed": (
         planted.memory_has_no_snapshot_before_all_is_committed,
         "no_progress",
+    ),
+    "worker_that_ended_during_its_start_was_not_started_anew": (
+        planted_groups.worker_that_ended_stays_away,
+        "not_held",
     ),
 }
 
