@@ -31,6 +31,7 @@ SECTOR_BYTES: Final = 512
 RECORD_BYTES_MAX: Final = limits.FRAME_BYTES_MAX  # frames between members are no larger, so no entry is larger
 FRAME_BYTES_MAX: Final = RECORD_BYTES_MAX + 16  # one largest record and the list around it
 FIRST_CRC: Final = 0
+FLIPPED_BYTES_MAX: Final = 4  # changed in the zeros behind the last frame: less than any frame has
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder: msgspec.msgpack.Decoder[list[Record]] = msgspec.msgpack.Decoder(list[Record])
@@ -128,6 +129,8 @@ def _is_torn(data: bytes, at: int, previous_crc: int, any_may_be_torn: bool) -> 
     if written - at < HEADER_BYTES:
         return True
     if not _head_fits(data, at, previous_crc):
+        if written - at - data.count(0, at, written) <= FLIPPED_BYTES_MAX:
+            return True  # zeros of which a few bytes changed: no frame is lost with them
         # Its length is not to be trusted; what remains must at least be possible as one frame.
         is_possible = any_may_be_torn or written - at <= HEADER_BYTES + FRAME_BYTES_MAX
         return is_possible and _has_zero_sector(data, at, at + HEADER_BYTES)

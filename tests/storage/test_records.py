@@ -180,6 +180,14 @@ def test_flipped_bit_before_zeros_is_damage() -> None:
         assert scan(bytes(data)).damaged, f"byte {at}"
 
 
+def test_flipped_bit_in_the_zeros_behind_the_frames_is_cut_and_is_no_damage() -> None:
+    whole = write([Entry(1, 1, 1, b"first"), Entry(2, 1, 1, b"second")])
+    for at in range(len(whole), len(whole) + 1_200):
+        data = bytearray(whole + bytes(5_000))
+        data[at] ^= 1
+        assert scan(bytes(data))[1:] == (len(whole), scan(whole).crc, False), f"byte {at}"
+
+
 def test_what_lies_behind_a_frame_that_lacks_a_sector_makes_it_damage() -> None:
     first = bytearray(encode_record(Entry(1, 1, 1, b"x" * 2_000), FIRST_CRC))
     first[SECTOR_BYTES : 2 * SECTOR_BYTES] = bytes(SECTOR_BYTES)
