@@ -178,12 +178,13 @@ class Draft:
         """Decide who gives what back and who gets what is free. To be called once, after all other changes."""
         self._note_change()
         is_more = False
+        before = len(self.mutations)
+        self._grant_wishes()
         if self.status.due_ms <= self._now_ms:
             self.status = replace(self.status, due_ms=0)
-            before = len(self.mutations)
             is_more = self._decide()
-            if len(self.mutations) > before and not self._has_decided and not self._consumers_changed:
-                self.status = replace(self.status, generation=self.status.generation + 1)
+        if len(self.mutations) > before and not self._has_decided and not self._consumers_changed:
+            self.status = replace(self.status, generation=self.status.generation + 1)
         self._note_end(is_more=is_more)
         if self.last_token != self._first_token:
             self.mutations.append(TokensGiven(self.last_token))
@@ -214,12 +215,15 @@ class Draft:
             status = replace(status, rebalanced_ms=0)
         self.status = status
 
+    def _grant_wishes(self) -> None:
+        """Assign what operators moved and is free now, also while a delay puts the sharing out off."""
+        for resource, consumer in self._wishes.items():
+            if resource in self._group.present and resource not in self.rows and self._may_wish(consumer):
+                self._assign(resource, consumer, self.status.generation)
+
     def _decide(self) -> bool:
         """Revoke and assign; return whether there is more to do than one entry may hold."""
         group, seats = self._group, self._seats
-        for resource, consumer in self._wishes.items():
-            if resource in group.present and resource not in self.rows and self._may_wish(consumer):
-                self._assign(resource, consumer, self.status.generation)
         for resource, row in list(self.rows.items()):
             is_there = group.present.get(resource) == row.queue_id
             if row.consumer not in seats:  # a repair lost its consumer, who will give nothing back

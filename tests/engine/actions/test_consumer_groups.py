@@ -266,6 +266,27 @@ def test_a_delay_gathers_joins_into_one_sharing_out(desk: GroupDesk) -> None:
     assert (desk.shown().moves, desk.shown().rebalanced_ms) == (0, 3_000)
 
 
+def test_what_an_operator_moves_during_a_delay_is_handed_over_at_once(desk: GroupDesk) -> None:
+    """Its holder gives it back before the sharing out: whom it was for would be forgotten by then."""
+    first, second = desk.join(), desk.join()
+    first, second = desk.give_back(first), desk.beat(second)
+    desk.do(g.ElasticqSetGroup("g", rebalance_delay_ms=3_000))
+    desk.wait(3)
+    desk.sweep_groups()
+    third = desk.join()
+    moved = desk.beat(first).assigned[0].resource
+    desk.do(g.ElasticqMoveResource("g", moved, second.consumer_id))
+    first = desk.give_back(first)
+    assert moved not in names(first)
+    assert moved in names(desk.beat(second))
+    assert desk.beat(third).assigned == [], "the others wait until the delay is over"
+    desk.wait(3)
+    desk.sweep_groups()
+    first, second = desk.give_back(first), desk.give_back(second)
+    assert moved in names(second)
+    assert sorted(len(desk.beat(each).assigned) for each in (first, second, third)) == [1, 1, 2]
+
+
 def test_a_group_that_is_deleted_is_gone_with_all_it_had(desk: GroupDesk) -> None:
     view = desk.join()
     desk.do(g.ElasticqDeleteGroup("g"))
