@@ -23,7 +23,7 @@ from tests.system.durability.connection import Broken, Connection
 from tests.system.durability.server import PATIENCE_S, ROOT, Ended, Server, pause
 
 QUEUES = ("a", "b", "c.fifo")
-ENVIRONMENT = {"ELASTICQ_STORAGE__RESERVE_MB": "32"}
+ENVIRONMENT = {"ELASTICQ_ADMIN__PORT": "0", "ELASTICQ_STORAGE__RESERVE_MB": "32"}
 BODY_CHARS = (5, 400, 4_000)
 WITHOUT_MESSAGES = ("reserve", "lock")
 ZEROS_BYTES = 4_096
