@@ -439,7 +439,7 @@ def tenant_line(
     """A tenant's messages in their order, each with the time by which it stands in the line of tenants."""
     tenant = order._tenants.named(group) if group is not None else None
     returned = order._returned if tenant is None else tenant.returned or {}
-    fresh = sorted((since_ms[each], each in order._rows, each) for each in sequences if each not in returned)
+    fresh = sorted((since_ms[each], was_delayed(order, each), each) for each in sequences if each not in returned)
     taken = order._taken if tenant is None else tenant.taken
     line = by_turns(list(returned), [each for _, _, each in fresh], taken)
     found, ahead_ms = list[tuple[int, int]](), None
@@ -448,6 +448,11 @@ def tenant_line(
             ahead_ms = since_ms[sequence]
         found.append((since_ms[sequence] if ahead_ms is None else min(since_ms[sequence], ahead_ms), sequence))
     return found[::-1]
+
+
+def was_delayed(order: FairOrder, sequence: int) -> bool:
+    """Of messages that are available since the same moment those go first that were never delayed."""
+    return order._contents[sequence].visible_at_ms > 0
 
 
 # --- queues whose groups share -----------------------------------------------------------

@@ -1,7 +1,7 @@
 """Histories on fair queues: applied, taken back, dumped, who goes first always is what the rows say."""
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 
 from elasticq.engine.digest import state_digest
 from elasticq.engine.ordering import fair
@@ -24,6 +24,7 @@ def noisy_min(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 
 
 @HISTORIES
+@example([("delayed", 0, 5), ("wait", 0, 4), ("delayed", 0, 0)])
 @given(STEPS)
 def test_choice_is_fair_by_the_rows(steps: list[Step]) -> None:
     driver = FairDriver()
