@@ -14,6 +14,7 @@ PARTS = (
     "pyspark_elasticq.py",
     "elasticq/__init__.py",
     "elasticq/extras.py",
+    "elasticq/lazily.py",
     "elasticq/native.py",
     "elasticq/client/**/*.py",
     "elasticq/spark/**/*.py",

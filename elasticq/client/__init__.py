@@ -7,8 +7,9 @@ Python: it runs where no package can be installed, as on the executors of Spark.
 A name is imported when it is first used: who makes a ``Sqs`` does not pay for groups, asyncio and HTTP of others.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
+
+from elasticq import lazily
 
 if TYPE_CHECKING:
     from elasticq.client.credentials import UNSIGNED, Credentials, find_credentials
@@ -63,14 +64,4 @@ _PLACES: Final = {
 }
 """Which module of this package has a name."""
 
-
-def __getattr__(name: str) -> Any:
-    place = _PLACES.get(name)
-    if place is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(f"{__name__}.{place}"), name)
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazily.names(globals(), _PLACES)

@@ -4,8 +4,9 @@ A name is imported when it is first used: each fresh worker of Spark imports thi
 it.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
+
+from elasticq import lazily
 
 if TYPE_CHECKING:
     from elasticq.spark.acknowledge import ack, for_each_batch_delete
@@ -36,14 +37,4 @@ _PLACES: Final = {
 }
 """Which module of this package has a name."""
 
-
-def __getattr__(name: str) -> Any:
-    place = _PLACES.get(name)
-    if place is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(f"{__name__}.{place}"), name)
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazily.names(globals(), _PLACES)
