@@ -89,7 +89,7 @@ def scan_frames(data: bytes, at: int, previous_crc: int, any_may_be_torn: bool) 
     while at < written:
         end = _end_of_frame(data, at, crc)
         if end is None:
-            torn = _is_torn(data, at, crc, any_may_be_torn)
+            torn = _is_torn(data, at, written, crc, any_may_be_torn)
             return Frames(batches, at, crc, torn, "" if torn else "the bytes do not fit their checksum")
         try:
             records = _decoder.decode(memoryview(data)[at + HEADER_BYTES : end])
@@ -123,9 +123,11 @@ def _end_of_frame(data: bytes, at: int, previous_crc: int) -> int | None:
     return end if crc32(payload, head_crc) == crc_of(data[at : at + HEADER_BYTES]) else None
 
 
-def _is_torn(data: bytes, at: int, previous_crc: int, any_may_be_torn: bool) -> bool:
-    """True if the frame at ``at`` is the last one and short, or (the last one and) partly never written."""
-    written = written_bytes(data)
+def _is_torn(data: bytes, at: int, written: int, previous_crc: int, any_may_be_torn: bool) -> bool:
+    """True if the frame at ``at`` is the last one and short, or (the last one and) partly never written.
+
+    written: where the zeros at the end of ``data`` begin.
+    """
     if written - at < HEADER_BYTES:
         return True
     if not _head_fits(data, at, previous_crc):

@@ -167,10 +167,9 @@ def check_all(connection: sqlite3.Connection, file: Path) -> Base:
     if verdict != "ok":
         raise Damaged(file.name, 0, verdict.splitlines()[-1])
     rows = Rows()
-    with damage_found("a row"):
-        base, mutations = rows.load(connection)
-        deque(mutations, 0)
-        deque(rows.read_contents(connection), 0)
+    base, mutations = rows.load(connection)
+    deque(mutations, 0)
+    deque(rows.read_contents(connection), 0)
     return base
 
 

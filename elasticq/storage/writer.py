@@ -57,7 +57,7 @@ class LogWriter:
         self._on_failure = on_failure
         self._on_full = on_full
         self._on_synced: OnSynced = lambda token: None
-        self._writing = Thread(target=self._run, name="log", daemon=True)
+        self._log_thread = Thread(target=self._run, name="log", daemon=True)
         self._changed = Condition()
         self._records: list[Record] = []
         self._token = 0
@@ -74,7 +74,7 @@ class LogWriter:
         self._closed = False
 
     def start(self) -> None:
-        self._writing.start()
+        self._log_thread.start()
 
     def append(self, records: list[Record], token: int, on_synced: OnSynced) -> None:
         self._on_synced = on_synced
@@ -108,8 +108,8 @@ class LogWriter:
     def close(self) -> None:
         """Write and sync everything, and wait for the thread's end; no callback comes any more."""
         self.end()
-        if self._writing.ident is not None:
-            self._writing.join()
+        if self._log_thread.ident is not None:
+            self._log_thread.join()
 
     # --- in the loop ----------------------------------------------------------------
 

@@ -63,6 +63,17 @@ def write(kept: list[Record]) -> bytes:
     return data
 
 
+def torn_record(whole: bytes, data: st.DataObject) -> bytes:
+    """A frame behind ``whole`` of which one sector never reached the disk."""
+    last = bytearray(encode_record(Entry(1, 1, 1, b"x" * 2_000), scan(whole).crc))
+    first, past = len(whole) // SECTOR_BYTES, -(-(len(whole) + len(last)) // SECTOR_BYTES)
+    sector = data.draw(st.integers(first, past - 1))
+    start = max(sector * SECTOR_BYTES - len(whole), 0)
+    end = min((sector + 1) * SECTOR_BYTES - len(whole), len(last))
+    last[start:end] = bytes(end - start)
+    return bytes(last)
+
+
 @given(records)
 def test_records_survive_their_bytes(kept: list[Record]) -> None:
     data = write(kept)
@@ -88,12 +99,7 @@ def test_short_tail_is_cut_and_is_no_damage(kept: list[Record], data: st.DataObj
 @given(records, st.data())
 def test_last_record_with_a_sector_of_zeros_is_cut(kept: list[Record], data: st.DataObject) -> None:
     whole = write(kept)
-    last = bytearray(encode_record(Entry(1, 1, 1, b"x" * 2_000), scan(whole).crc))
-    first, past = len(whole) // SECTOR_BYTES, -(-(len(whole) + len(last)) // SECTOR_BYTES)
-    sector = data.draw(st.integers(first, past - 1))
-    start = max(sector * SECTOR_BYTES - len(whole), 0)
-    end = min((sector + 1) * SECTOR_BYTES - len(whole), len(last))
-    last[start:end] = bytes(end - start)
+    last = torn_record(whole, data)
     assert scan(whole + last) == (kept, len(whole), scan(whole).crc, False)
 
 
@@ -163,12 +169,7 @@ def test_short_tail_before_zeros_is_cut_and_is_no_damage(kept: list[Record], dat
 @given(records, st.data())
 def test_a_sector_that_never_arrived_before_zeros_is_cut(kept: list[Record], data: st.DataObject) -> None:
     whole = write(kept)
-    last = bytearray(encode_record(Entry(1, 1, 1, b"x" * 2_000), scan(whole).crc))
-    first, past = len(whole) // SECTOR_BYTES, -(-(len(whole) + len(last)) // SECTOR_BYTES)
-    sector = data.draw(st.integers(first, past - 1))
-    start = max(sector * SECTOR_BYTES - len(whole), 0)
-    end = min((sector + 1) * SECTOR_BYTES - len(whole), len(last))
-    last[start:end] = bytes(end - start)
+    last = torn_record(whole, data)
     assert scan(whole + last + bytes(data.draw(st.integers(1, 3_000)))) == (kept, len(whole), scan(whole).crc, False)
 
 
