@@ -8,14 +8,43 @@ from elasticq.storage.records import SECTOR_BYTES
 PADDING_BYTES = 4_096
 
 
-class _File:
-    """end: where the next append goes, with zeros behind; synced_end: what a power cut leaves of that."""
+class PaddedFile:
+    """data: with the zeros behind what was appended; end: where the next append goes.
 
-    __slots__ = ("data", "end", "synced_bytes", "synced_end")
+    synced_end: the end at the last sync, before which a power cut takes nothing.
+    """
+
+    __slots__ = ("data", "end", "synced_end")
 
     def __init__(self) -> None:
         self.data = bytearray()
-        self.end = self.synced_end = self.synced_bytes = 0
+        self.end = self.synced_end = 0
+
+    def write(self, data: bytes, padding_bytes: int) -> None:
+        """Write behind what was appended; where the file gets longer, so many zeros stand behind."""
+        past = self.end + len(data)
+        if past > len(self.data):
+            self.data += bytes(past + padding_bytes - len(self.data))
+        self.data[self.end : past] = data
+        self.end = past
+
+    def cut(self, size_bytes: int) -> None:
+        """Cut the file, behind which the next append goes."""
+        del self.data[size_bytes:]
+        self.end = size_bytes
+
+
+class _File(PaddedFile):
+    """synced_bytes: how long the file was at the last sync, zeros included."""
+
+    __slots__ = ("synced_bytes",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.synced_bytes = 0
+
+    def sync(self) -> None:
+        self.synced_bytes, self.synced_end = len(self.data), self.end
 
 
 class SimulatedFiles(Files):
@@ -35,21 +64,15 @@ class SimulatedFiles(Files):
         self._files[name] = _File()
 
     def append(self, name: str, data: bytes) -> None:
-        file = self._files[name]
-        past = file.end + len(data)
-        if past > len(file.data):
-            file.data += bytes(past + PADDING_BYTES - len(file.data))
-        file.data[file.end : past] = data
-        file.end = past
+        self._files[name].write(data, PADDING_BYTES)
 
     def sync(self, name: str) -> None:
-        file = self._files[name]
-        file.synced_bytes, file.synced_end = len(file.data), file.end
+        self._files[name].sync()
 
     def truncate(self, name: str, size_bytes: int) -> None:
         file = self._files[name]
-        del file.data[size_bytes:]
-        file.end = file.synced_end = file.synced_bytes = size_bytes
+        file.cut(size_bytes)
+        file.sync()
 
     def trim(self, name: str) -> None:
         self.truncate(name, self._files[name].end)
@@ -67,4 +90,5 @@ class SimulatedFiles(Files):
                 sector = random.randrange(begin // SECTOR_BYTES, -(-end // SECTOR_BYTES))
                 first, last = max(sector * SECTOR_BYTES, begin), min((sector + 1) * SECTOR_BYTES, end)
                 file.data[first:last] = bytes(last - first)
-            file.synced_bytes = file.end = file.synced_end = len(file.data)
+            file.end = len(file.data)
+            file.sync()

@@ -4,6 +4,7 @@ import errno
 import os
 from random import Random
 
+from elasticq.sim.files import PaddedFile
 from elasticq.storage.files import Files
 from elasticq.storage.records import SECTOR_BYTES
 
@@ -12,24 +13,20 @@ class Crash(BaseException):
     """The machine stops here; no OSError, so nothing may handle it."""
 
 
-class _File:
-    """data: as a reader sees it; end: of what was appended, zeros follow; synced: what a crash cannot take.
-
-    synced_end: the end at the last sync; ends: of the writes since.
-    """
+class _File(PaddedFile):
+    """synced: what a crash cannot take; ends: of the writes since."""
 
     def __init__(self) -> None:
-        self.data = bytearray()
-        self.end = self.synced_end = 0
+        super().__init__()
         self.synced = b""
         self.ends: list[int] = []
 
     def sync(self) -> None:
         self.synced, self.synced_end, self.ends = bytes(self.data), self.end, []
 
-    def cut(self, size_bytes: int) -> None:
-        del self.data[size_bytes:]
-        self.end = size_bytes
+    def write(self, data: bytes, padding_bytes: int) -> None:
+        super().write(data, padding_bytes)
+        self.ends.append(self.end)
 
 
 class FaultyFiles(Files):
@@ -65,12 +62,12 @@ class FaultyFiles(Files):
         file = self._file(name)
         number = len(self.calls) + 1
         if number in self.fail_at:  # a full disk takes what still fits
-            self._write(file, data[: self.random.randint(0, len(data) - 1)], 0)
+            file.write(data[: self.random.randint(0, len(data) - 1)], 0)
         happens, dies = self._call("append")
         if happens:
-            self._write(file, data, self.padding_bytes)
+            file.write(data, self.padding_bytes)
         else:
-            self._write(file, data[: self.random.randint(0, len(data))], 0)
+            file.write(data[: self.random.randint(0, len(data))], 0)
         self._die(dies)
 
     def sync(self, name: str) -> None:
@@ -132,14 +129,6 @@ class FaultyFiles(Files):
         if name not in self.files:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
         return self.files[name]
-
-    def _write(self, file: _File, data: bytes, padding_bytes: int) -> None:
-        past = file.end + len(data)
-        if past > len(file.data):
-            file.data += bytes(past + padding_bytes - len(file.data))
-        file.data[file.end : past] = data
-        file.end = past
-        file.ends.append(past)
 
     def _call(self, kind: str) -> tuple[bool, bool]:
         """Whether the effect happens, and whether the machine stops then. Raises OSError where it should fail."""
