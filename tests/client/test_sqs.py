@@ -30,7 +30,7 @@ def test_client_needs_nothing_but_the_standard_library() -> None:
     loaded = done.stdout.split()
     assert "elasticq.client.sqs" in loaded
     others = {name for name in loaded if not name.startswith(("elasticq.client", "elasticq._native"))}
-    assert others == {"elasticq.native", "elasticq.model", "elasticq.model.actions"}
+    assert others == {"elasticq.lazily", "elasticq.native", "elasticq.model", "elasticq.model.actions"}
 
 
 def test_call_names_action_members_and_signer() -> None:
