@@ -33,7 +33,9 @@ def test_choice_is_fair_by_the_rows(steps: list[Step]) -> None:
         check_indexes(driver.desk.state, driver.desk.context.now_ms)
 
 
+# One of two messages of a group whose delays ended together is received, and that is rolled back: it is first again.
 @HISTORIES
+@example(before=[("attributes", 1, 1), ("batch", 1, 1)], lost=[("wait", 0, 2), ("again", 1, 1)], after=[])
 @given(before=STEPS, lost=STEPS, after=STEPS)
 def test_rolled_back_queue_is_as_fair_as_before(before: list[Step], lost: list[Step], after: list[Step]) -> None:
     check_roll_back(FairDriver(), before, lost, after)

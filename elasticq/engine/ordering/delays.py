@@ -9,6 +9,7 @@ by one. So only near messages have objects of their own, at most a small part of
 
 from array import array
 from bisect import bisect_left, bisect_right
+from collections import OrderedDict
 from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 from typing import Final
@@ -261,3 +262,25 @@ class Delays:
         self._near, self._far = [], []
         self._stale_max = _STALE_MIN
         self.next_ms = NEVER
+
+
+# --- what has come ----------------------------------------------------------------------
+
+
+def is_behind(known: OrderedDict[int, int], sequence: int, due_ms: int, *, was_received: bool) -> bool:
+    """Returns whether a message may stand behind all of ``known``, which tells since when each is available.
+
+    Delays that end together end in the order of sequences. Visibility timeouts may have been moved to the end of a
+    grace, from ends of their own; messages for which they end together stand as they came.
+    """
+    if not known:
+        return True
+    last = next(reversed(known))
+    return due_ms > known[last] or (due_ms == known[last] and (was_received or sequence > last))
+
+
+def sorted_again(known: OrderedDict[int, int], *, was_received: bool) -> OrderedDict[int, int]:
+    """Returns ``known`` in the order of which ``is_behind`` speaks; a roll-back may have brought it out of it."""
+    if was_received:
+        return OrderedDict(sorted(known.items(), key=lambda item: item[1]))
+    return OrderedDict(sorted(known.items(), key=lambda item: (item[1], item[0])))

@@ -11,6 +11,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Final, Generic, TypeVar
 
+from elasticq.engine.ordering.delays import is_behind, sorted_again
+
 CHUNK_BITS: Final = 8
 _OFFSETS: Final = (1 << CHUNK_BITS) - 1
 _TRIMMED_FROM: Final = 32
@@ -189,7 +191,7 @@ class Tenant(Counted):
                 self.returned = known
             else:
                 self.due = known
-        elif due_ms < known[next(reversed(known))]:
+        elif not is_behind(known, sequence, due_ms, was_received=was_received):
             self._is_sorted = False  # a roll-back brought an old deadline back
         known[sequence] = due_ms
 
@@ -209,9 +211,9 @@ class Tenant(Counted):
         if self._is_sorted:
             return
         if self.returned is not None:
-            self.returned = OrderedDict(sorted(self.returned.items(), key=lambda item: item[1]))
+            self.returned = sorted_again(self.returned, was_received=True)
         if self.due is not None:
-            self.due = OrderedDict(sorted(self.due.items(), key=lambda item: item[1]))
+            self.due = sorted_again(self.due, was_received=False)
         self._is_sorted = True
 
 

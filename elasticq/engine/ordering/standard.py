@@ -32,7 +32,7 @@ from elasticq.engine.ages import Ages
 from elasticq.engine.mutations import MessageStored
 from elasticq.engine.ordering.contract import AHEAD_MAX, SKIPPED_MAX, ContentsMissing, Order, Rules
 from elasticq.engine.ordering.counts import Counts
-from elasticq.engine.ordering.delays import NEVER
+from elasticq.engine.ordering.delays import NEVER, is_behind, sorted_again
 from elasticq.engine.ordering.schedule import DELIVER_AT, ahead_ms_max, deliver_at_ms
 from elasticq.engine.ordering.shares import Stored
 from elasticq.engine.rows import Grace, Row
@@ -181,13 +181,13 @@ class StandardOrder(Order):
         for _, sequence, due_ms, was_received in passed:
             is_in_order &= self._put_back(sequence, due_ms, was_received)
         if not is_in_order:  # a roll-back brought old deadlines back
-            self._returned = OrderedDict(sorted(self._returned.items(), key=lambda item: item[1]))
-            self._due = OrderedDict(sorted(self._due.items(), key=lambda item: item[1]))
+            self._returned = sorted_again(self._returned, was_received=True)
+            self._due = sorted_again(self._due, was_received=False)
 
     def _put_back(self, sequence: int, due_ms: int, was_received: bool) -> bool:
-        """Note that the message is available since ``due_ms``. False if a later one is noted already."""
+        """Note that the message is available since ``due_ms``. False if one that comes behind it is noted already."""
         known = self._returned if was_received else self._due
-        is_newest = not known or due_ms >= known[next(reversed(known))]
+        is_newest = is_behind(known, sequence, due_ms, was_received=was_received)
         known[sequence] = due_ms
         return is_newest
 

@@ -1,12 +1,13 @@
 """The times of delayed messages against a dictionary, and what they take of memory."""
 
+from collections import OrderedDict
 from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from elasticq.engine.ordering.delays import CHUNK_MAX, NEAR_AT_ONCE, NEVER, Delays
+from elasticq.engine.ordering.delays import CHUNK_MAX, NEAR_AT_ONCE, NEVER, Delays, is_behind, sorted_again
 
 BASE = 5 << 40
 STEPS = st.lists(
@@ -164,3 +165,15 @@ def test_one_removed_twice_is_a_broken_invariant() -> None:
         delays.remove(BASE + 2)
     with pytest.raises(AssertionError, match="once"):
         delays.add(BASE, 6)
+
+
+def test_delays_that_ended_together_stand_by_sequence_and_timeouts_as_they_came() -> None:
+    known = OrderedDict([(5, 10), (7, 20)])
+    assert is_behind(OrderedDict(), 1, 1, was_received=False)
+    assert is_behind(known, 8, 20, was_received=False)
+    assert not is_behind(known, 6, 20, was_received=False)
+    assert is_behind(known, 6, 20, was_received=True)
+    assert not is_behind(known, 8, 19, was_received=True)
+    known |= {6: 20, 4: 10}
+    assert list(sorted_again(known, was_received=False)) == [4, 5, 6, 7]
+    assert list(sorted_again(known, was_received=True)) == [5, 4, 7, 6]
