@@ -29,10 +29,8 @@ from elasticq.engine.writers import (
     topics,
     turns,
 )
-from elasticq.engine.writers.contract import Declare, Undo, Writer
+from elasticq.engine.writers.contract import Declare, Step, Undo, Writer
 from elasticq.engine.writers.history import forget_invocation
-
-_UNTOUCHED: Final = UNTOUCHED  # compiled, a name of this module costs nothing, and another's a look into a dict
 
 
 def apply(state: State, mutation: m.Mutation, undo: Undo | None = None) -> None:
@@ -53,49 +51,69 @@ def apply_all(state: State, mutations: list[m.Mutation], undo: Undo) -> None:
 # --- rows ------------------------------------------------------------------------
 
 
+class _Before(Step):
+    """Where the delivery of one message stood; ``row``: None where there was no such message.
+
+    content, group: of a message that was removed.
+    """
+
+    __slots__ = ("_content", "_group", "_last_sequence", "_queue", "_row", "_sequence", "_state")
+
+    def __init__(
+        self,
+        state: State,
+        queue: Queue,
+        sequence: int,
+        row: Row | None,
+        content: m.MessageStored | None = None,
+        group: str | None = None,
+    ) -> None:
+        self._state = state
+        self._queue = queue
+        self._sequence = sequence
+        self._row = row
+        self._content = content
+        self._group = group
+        self._last_sequence = queue.last_sequence
+
+    def take_back(self) -> None:
+        queue, sequence, row = self._queue, self._sequence, self._row
+        queue.last_sequence = self._last_sequence
+        old = queue.row(sequence)
+        if old is not None:
+            _put_row(self._state, queue, sequence, old, row, None)
+        elif row is not None:
+            if self._content is not None:
+                keep(self._state, queue, sequence, self._content)
+            queue.issued.add(sequence)
+            if queue.keeps(row):
+                queue.rows[sequence] = row
+            if self._group is not None:
+                queue.join(sequence, self._group)
+            queue.order.insert(sequence, row)
+
+
 def _put_row(state: State, queue: Queue, sequence: int, old: Row, row: Row | None, undo: Undo | None) -> None:
     """Replace ``old``, where delivery of ``sequence`` stands, by ``row`` (None: the message is gone) and its index."""
     order = queue.order
-    if undo is not None:
-        content = queue.contents.get(sequence) if row is None else None
-        group = order.group_name(sequence) if row is None else None
-        undo.append((_put_back, state, queue, sequence, old, content, group, queue.last_sequence))
-        if row is None and queue.kind.has_priorities:  # undone first: the message comes back where it was
-            undo.append((order.prioritise, sequence, order.priority(sequence)))
-    if row is not None and queue.keeps(row):
-        queue.rows[sequence] = row
-    elif queue.keeps(old):
-        del queue.rows[sequence]
     if row is not None:
-        order.replace(sequence, old, row)
-    else:
-        order.remove(sequence, old)
-        drop(state, queue, sequence)
-
-
-def _put_back(
-    state: State,
-    queue: Queue,
-    sequence: int,
-    row: Row | None,
-    content: m.MessageStored | None,
-    group: str | None,
-    last_sequence: int,
-) -> None:
-    """As it was before; ``group``: of a message that was removed."""
-    queue.last_sequence = last_sequence
-    old = queue.row(sequence)
-    if old is not None:
-        _put_row(state, queue, sequence, old, row, None)
-    elif row is not None:
-        if content is not None:
-            keep(state, queue, content)
-        queue.issued.add(sequence)
+        if undo is not None:
+            undo.append(_Before(state, queue, sequence, old))
         if queue.keeps(row):
             queue.rows[sequence] = row
-        if group is not None:
-            queue.join(sequence, group)
-        queue.order.insert(sequence, row)
+        elif queue.keeps(old):
+            del queue.rows[sequence]
+        order.replace(sequence, old, row)
+        return
+    if undo is not None:
+        content, group = queue.contents.get(sequence), order.group_name(sequence)
+        undo.append(_Before(state, queue, sequence, old, content, group))
+        if queue.kind.has_priorities:  # undone first: the message comes back where it was
+            undo.append((order.prioritise, sequence, order.priority(sequence)))
+    if queue.keeps(old):
+        del queue.rows[sequence]
+    order.remove(sequence, old)
+    drop(state, queue, sequence)
 
 
 def _message_stored(state: State, mutation: m.MessageStored, undo: Undo | None) -> None:
@@ -105,22 +123,24 @@ def _message_stored(state: State, mutation: m.MessageStored, undo: Undo | None) 
         return
     if sequence <= queue.last_sequence and queue.row(sequence) is not None:
         if sequence not in queue.contents:  # rows of another member, then all its contents: see storage/memory.py
-            keep(state, queue, mutation)
+            keep(state, queue, sequence, mutation)
         return
     if undo is not None:
-        undo.append((_put_back, state, queue, sequence, None, None, None, queue.last_sequence))
-    keep(state, queue, mutation)
+        undo.append(_Before(state, queue, sequence, None))
+    keep(state, queue, sequence, mutation)
     queue.issued.add(sequence)
     queue.ages.note(sequence, mutation.sent_ms)
     if mutation.dead_letter is not None and not queue.kind.renews_dead_letters:
         heappush(queue.messages.late, (mutation.sent_ms, sequence))
-    row = _UNTOUCHED
-    if mutation.visible_at_ms:
-        row = Row(mutation.visible_at_ms)
+    row = UNTOUCHED
+    visible_at_ms = mutation.visible_at_ms
+    if visible_at_ms:
+        row = Row(visible_at_ms)
         if queue.keeps(row):
             queue.rows[sequence] = row
-    if mutation.group_id is not None and not queue.kind.needs_group:
-        queue.join(sequence, mutation.group_id)
+    group = mutation.group_id
+    if group is not None and not queue.kind.needs_group:
+        queue.join(sequence, group)
     queue.order.insert(sequence, row)
     if sequence > queue.last_sequence:
         queue.last_sequence = sequence

@@ -57,10 +57,20 @@ def _rows(queue: Queue) -> list[object]:
     ]
 
 
-def _sorted_rows(queue: Queue) -> list[tuple[int, Row]]:
+def _sorted_rows(queue: Queue) -> list[tuple[int, dict[str, int]]]:
     delayed = [(sequence, Row(due_ms)) for sequence, due_ms in queue.order.delayed()]
-    rows = [*queue.rows.items(), *delayed] if delayed else list(queue.rows.items())
+    rows = [(sequence, _members(row)) for sequence, row in (*queue.rows.items(), *delayed)]
     return sorted(rows, key=itemgetter(0))
+
+
+def _members(row: Row) -> dict[str, int]:
+    return {
+        "visible_at_ms": row.visible_at_ms,
+        "delivery_number": row.delivery_number,
+        "receive_count": row.receive_count,
+        "first_received_ms": row.first_received_ms,
+        "received_ms": row.received_ms,
+    }
 
 
 def _lease_row(lease: Lease) -> list[object]:

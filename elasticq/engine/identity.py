@@ -14,7 +14,6 @@ from hmac import compare_digest
 from struct import Struct as Layout
 from typing import Final
 
-from elasticq.engine.receipts import Receipt
 from elasticq.model.errors import ReceiptHandleIsInvalid, quoted
 
 TERM_SHIFT = 40  # sequence and queue id = term << 40 | counter
@@ -24,11 +23,23 @@ _RECEIPT = 1  # the kind of handle, its first byte; there is only one
 _HANDLE: Final = Layout(">BQQQ")
 _MAC_BYTES = 17  # 25 + 17 = 42 bytes are 56 base64 characters without padding
 _HANDLE_CHARS = 56
+_base64: Final = b2a_base64  # compiled, a name of this module costs nothing, another's a look into a dict
 _ORIGIN: Final = Layout(">QQ")
 _NUMBER: Final = Layout(">Q")
 _TOKEN_BYTES = 144  # as AWS's: 288 hexadecimal digits
 
 RECENT_MAX: Final = 2_048  # a power of two
+
+
+class Receipt:
+    """The message and the hand-out of it that a valid receipt handle names."""
+
+    __slots__ = ("delivery_number", "queue_id", "sequence")
+
+    def __init__(self, queue_id: int, sequence: int, delivery_number: int) -> None:
+        self.queue_id: Final = queue_id
+        self.sequence: Final = sequence
+        self.delivery_number: Final = delivery_number
 
 
 class _Made:
@@ -127,7 +138,7 @@ class Identity:
 
     def receipt_handle(self, queue_id: int, sequence: int, delivery_number: int) -> str:
         head = _HANDLE.pack(_RECEIPT, queue_id, sequence, delivery_number)
-        handle = b2a_base64(head + self._mac(head), newline=False).decode("ascii")
+        handle = _base64(head + self._mac(head), newline=False).decode("ascii")
         handles = self._recent.handles
         if len(handles) == RECENT_MAX:
             handles.clear()

@@ -34,10 +34,10 @@ def weight(content: MessageStored) -> int:
     return content_bytes(content) + (0 if content.group_id is None else GROUP_BYTES)
 
 
-def keep(state: State, queue: Queue, content: MessageStored) -> None:
-    """Put a content into memory that is not there."""
+def keep(state: State, queue: Queue, sequence: int, content: MessageStored) -> None:
+    """Put the content of the message ``sequence`` into memory that is not there."""
     size_bytes = weight(content)
-    queue.contents[content.sequence] = content
+    queue.contents[sequence] = content
     queue.messages.bytes += size_bytes
     state.contents_bytes += size_bytes
 
@@ -63,7 +63,7 @@ def admit(state: State, queue_id: int, contents: list[MessageStored]) -> list[in
     for content in contents:
         sequence = content.sequence
         if sequence not in queue.contents and queue.row(sequence) is not None:
-            keep(state, queue, content)
+            keep(state, queue, sequence, content)
             admitted.append(sequence)
     return admitted
 

@@ -2,22 +2,36 @@
 
 from typing import Final
 
-from msgspec import Struct
 
-
-class Row(Struct, frozen=True, gc=False):
+class Row:
     """The delivery of one message; replaced as a whole, never changed, so an old one undoes.
 
     visible_at_ms: 0 = never delayed nor received; else hidden until then (compare with cluster time);
     delivery_number: (term << 32 | count) of the newest delivery, 0 = never handed out, never lowered;
     receive_count: ApproximateReceiveCount; first_received_ms, received_ms: 0 or of the first and newest receive.
+
+    No Struct, as it is never encoded: compiled, its numbers are kept and read without an object for each.
     """
 
-    visible_at_ms: int
-    delivery_number: int = 0
-    receive_count: int = 0
-    first_received_ms: int = 0
-    received_ms: int = 0
+    __slots__ = ("delivery_number", "first_received_ms", "receive_count", "received_ms", "visible_at_ms")
+
+    def __init__(
+        self,
+        visible_at_ms: int,
+        delivery_number: int = 0,
+        receive_count: int = 0,
+        first_received_ms: int = 0,
+        received_ms: int = 0,
+    ) -> None:
+        self.visible_at_ms: Final = visible_at_ms
+        self.delivery_number: Final = delivery_number
+        self.receive_count: Final = receive_count
+        self.first_received_ms: Final = first_received_ms
+        self.received_ms: Final = received_ms
+
+    def __repr__(self) -> str:
+        numbers = self.visible_at_ms, self.delivery_number, self.receive_count, self.first_received_ms, self.received_ms
+        return f"Row{numbers}"
 
 
 UNTOUCHED: Final = Row(0)

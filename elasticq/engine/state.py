@@ -6,7 +6,7 @@ messages that were never touched it is a range of sequences.
 """
 
 from collections import deque
-from typing import Any, Final
+from typing import Any
 
 from elasticq.engine.ages import Ages
 from elasticq.engine.consumer_groups import Groups
@@ -32,7 +32,6 @@ from elasticq.engine.topics import Topics
 from elasticq.model import limits
 from elasticq.model.errors import QueueDoesNotExist
 
-_UNTOUCHED: Final = UNTOUCHED  # as in apply.py
 COPY_TO = "elasticq.CopyTo"
 MOVE_TO = "elasticq.MoveTo"
 """Names of queues; only settings set these, see forwards.py."""
@@ -202,7 +201,7 @@ class Queue:
 
         A kind that delays messages has an order that knows when each comes which was never received.
         """
-        return row.delivery_number > 0 or (row is not _UNTOUCHED and not self.kind.delays_messages)
+        return row.delivery_number > 0 or (row is not UNTOUCHED and not self.kind.delays_messages)
 
     def join(self, sequence: int, group: str) -> None:
         """The message is of this group; the first one of all may change the queue's order."""

@@ -7,7 +7,7 @@ import pytest
 from elasticq.engine.digest import state_digest
 from elasticq.engine.metadata import KEPT, LOOKED_AT_A_STEP
 from elasticq.engine.sweep import Sweeper
-from elasticq.engine.writers.contract import Undo
+from elasticq.engine.writers.contract import Undo, roll_back
 from elasticq.model import commands as c
 from elasticq.model import limits
 from elasticq.model.errors import InvalidParameterValue, OverLimit
@@ -48,8 +48,7 @@ def test_every_member_knows_it_and_a_roll_back_takes_it_away(desk: Desk) -> None
     before, undo = state_digest(desk.state, now_ms), Undo()
     give_back(desk, sequence, {"a": "2", "b": "3"}, handle, undo=undo)
     assert shown(desk) == ['{"a":"2","b":"3"}']
-    for back, *arguments in reversed(undo):
-        back(*arguments)
+    roll_back(undo)
     assert state_digest(desk.state, now_ms) == before
     assert shown(desk) == ['{"a":"1"}']
 

@@ -15,7 +15,7 @@ from elasticq.engine.apply import apply
 from elasticq.engine.digest import state_digest
 from elasticq.engine.ordering.counts import Counts
 from elasticq.engine.state import State
-from elasticq.engine.writers.contract import Undo
+from elasticq.engine.writers.contract import Undo, roll_back
 from elasticq.model import commands as c
 from elasticq.model.extensions import ElasticqCancelScheduled, ElasticqReschedule
 from elasticq.model.results import PrioritiesChangedResult
@@ -127,8 +127,7 @@ class History:
             self._changed(ElasticqCancelScheduled("jobs", self._some(number)), undo)
         else:
             self.desk.receive(10, undo=undo)
-        for back, *arguments in reversed(undo):
-            back(*arguments)
+        roll_back(undo)
         del self.desk.log[place:]
         assert self.digest() == before
 

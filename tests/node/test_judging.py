@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType, ModuleType
+from types import FrameType
 from typing import Any, Protocol
 
 import pytest
@@ -225,9 +225,9 @@ def failing_at_line(at: int) -> Iterator[Lines]:
 
 
 @contextmanager
-def failing_in(module: ModuleType, name: str, *, times: int) -> Iterator[None]:
+def failing_in(owner: Any, name: str, *, times: int) -> Iterator[None]:
     """A helper of handlers fails so often."""
-    whole, left = getattr(module, name), [times]
+    whole, left = getattr(owner, name), [times]
 
     def helper(*arguments: Any, **named: Any) -> Any:
         if left[0]:
@@ -236,7 +236,7 @@ def failing_in(module: ModuleType, name: str, *, times: int) -> Iterator[None]:
         return whole(*arguments, **named)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, name, helper)
+        patch.setattr(owner, name, helper)
         yield
 
 
@@ -339,7 +339,7 @@ def test_a_failed_call_leaves_the_open_entry_to_the_others() -> None:
     solo.create("q")
     solo.synced_at_once = False
     tickets = [solo.start_call(c.SendMessage("q", "0")), solo.start_call(c.SendMessage("q", "1"))]
-    with failing_in(send, "_stored", times=1):
+    with failing_in(send._Sender, "stored", times=1):
         failed = solo.start_call(c.SendMessage("q", "2"))
     tickets.append(solo.start_call(c.SendMessage("q", "3")))
     solo.synced_at_once = True

@@ -324,7 +324,7 @@ async def test_a_failed_command_is_answered_and_told_once(
 
     failed, other = Client(), Client()
     with monkeypatch.context() as patch:
-        patch.setattr("elasticq.engine.actions.send._stored", failing)
+        patch.setattr("elasticq.engine.actions.send._Sender.stored", failing)
         runtime.submit(call(SendMessage(queue_url="orders", message_body=sent)), failed)
     runtime.submit(call(SendMessage(queue_url="orders", message_body="y")), other)
     assert [type(outcome) for outcome in failed.outcomes] == [InternalFailure]

@@ -12,7 +12,7 @@ from elasticq.sim.world import run
 
 
 def test_a_command_that_fails_is_found_although_the_member_would_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    stored, left = send._stored, [5]
+    stored, left = send._Sender.stored, [5]
 
     def failing(*arguments: object, **named: object) -> MessageStored:
         left[0] -= 1
@@ -21,7 +21,7 @@ def test_a_command_that_fails_is_found_although_the_member_would_go_on(monkeypat
 
     chosen = scenario(1, 3, kinds=(), count=0, duration_ms=12_000)
     assert run(chosen).findings == []
-    monkeypatch.setattr(send, "_stored", failing)
+    monkeypatch.setattr(send._Sender, "stored", failing)
     (finding,) = run(chosen).findings
     assert finding.name == NODE_FAILED
     assert "planted" in finding.evidence

@@ -35,6 +35,7 @@ _BY_NAME_ALONE: Final = frozenset((metadata.KEPT,))
 PARTITION: Final = "ElasticqPartition"
 CHARACTER_BYTES_MAX: Final = 4
 VISIBILITY_MS_MAX: Final = limits.VISIBILITY_S_MAX * 1_000
+_ReceivedMessage: Final = ReceivedMessage  # compiled, a name of this module costs nothing, another's a look into a dict
 
 
 class Asked:
@@ -227,7 +228,7 @@ def _handed_out(
     state: State, queue_id: int, sequence: int, content: m.MessageStored, delivery_number: int
 ) -> ReceivedMessage:
     identity, origin = state.identity, content.origin
-    return ReceivedMessage(
+    return _ReceivedMessage(
         identity.message_id(queue_id, sequence) if origin is None else identity.message_id(*origin),
         identity.receipt_handle(queue_id, sequence, delivery_number),
         content.body,

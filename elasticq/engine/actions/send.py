@@ -5,6 +5,8 @@ standard queue with an idempotency window for that; a send with an id that is
 taken stores nothing and answers what the first one did.
 """
 
+from typing import Final
+
 from elasticq.engine import contents, idempotency
 from elasticq.engine import mutations as m
 from elasticq.engine.batches import batch_entries_max, check_entries, failed
@@ -19,6 +21,9 @@ from elasticq.model.commands import Call, Command, SendMessage, SendMessageBatch
 from elasticq.model.errors import BatchRequestTooLong, MissingParameter, SqsError
 from elasticq.model.results import SendMessageBatchResult, SendMessageResult, SentEntry
 
+_MessageStored: Final = m.MessageStored  # compiled, a name of this module costs nothing, another's a look into a dict
+_SentEntry: Final = SentEntry
+
 
 def send_message(state: State, call: Call, command: SendMessage, context: ExecutionContext) -> Outcome:
     queue = named_queue(state, call, command.queue_url)
@@ -29,7 +34,7 @@ def send_message(state: State, call: Call, command: SendMessage, context: Execut
 
 def _send(state: State, queue: Queue, call: Call, command: SendMessage, context: ExecutionContext) -> Outcome:
     sequence = next_sequence(queue.last_sequence, context.term)
-    stored = _stored(queue, call, command, sequence, context, in_batch=False)
+    stored = _Sender(queue, call, context, in_batch=False).stored(command, sequence)
     if stored.deduplication_id is None:
         return SendMessageResult(state.identity.message_id(queue.id, sequence), None, sequence), [stored]
     key = _key(queue, stored, stored.deduplication_id)
@@ -84,36 +89,56 @@ def _copies(
     return copies.mutations
 
 
-def _stored(
-    queue: Queue,
-    call: Call,
-    entry: SendMessage | SendMessageBatchEntry,
-    sequence: int,
-    context: ExecutionContext,
-    *,
-    in_batch: bool,
-) -> m.MessageStored:
-    """The entry as a mutation, or the SqsError that AWS gives."""
-    if entry.message_group_id is None and queue.kind.needs_group:
-        raise MissingParameter(contents.NO_GROUP)
-    allowed, attributes = context.limits, entry.message_attributes
-    message_bytes_max = allowed.body_bytes if allowed.is_relaxed else queue.message_bytes_max
-    body = entry.message_body or ""
-    # First, as to look at each character of 8 MiB takes long.
-    if contents.message_bytes(body, attributes) > message_bytes_max:
-        raise contents.too_long(message_bytes_max, in_batch=in_batch)
-    contents.check_body(body, allowed)
-    if attributes:
-        contents.check_attributes(attributes, allowed)
-    stored = m.MessageStored(queue.id, sequence, body, context.now_ms, call.principal)
-    if attributes:
-        stored.attributes = attributes
-    if entry.message_system_attributes:
-        stored.trace_header = contents.trace_header(entry.message_system_attributes)
-    elif call.trace_header:
-        stored.trace_header = call.trace_header
-    queue.rules.complete(stored, entry, queue.delay_s, context.now_ms)
-    return stored
+class _Sender:
+    """What is the same for all messages of one call; read once."""
+
+    __slots__ = (
+        "_allowed",
+        "_delay_s",
+        "_in_batch",
+        "_message_bytes_max",
+        "_needs_group",
+        "_now_ms",
+        "_principal",
+        "_queue_id",
+        "_rules",
+        "_trace_header",
+    )
+
+    def __init__(self, queue: Queue, call: Call, context: ExecutionContext, *, in_batch: bool) -> None:
+        allowed = context.limits
+        self._allowed = allowed
+        self._delay_s = queue.delay_s
+        self._in_batch = in_batch
+        self._message_bytes_max: int = allowed.body_bytes if allowed.is_relaxed else queue.message_bytes_max
+        self._needs_group = queue.kind.needs_group
+        self._now_ms = context.now_ms
+        self._principal = call.principal
+        self._queue_id = queue.id
+        self._rules = queue.rules
+        self._trace_header = call.trace_header
+
+    def stored(self, entry: SendMessage | SendMessageBatchEntry, sequence: int) -> m.MessageStored:
+        """The entry as a mutation, or the SqsError that AWS gives."""
+        if self._needs_group and entry.message_group_id is None:
+            raise MissingParameter(contents.NO_GROUP)
+        attributes, system_attributes = entry.message_attributes, entry.message_system_attributes
+        body = entry.message_body or ""
+        # First, as to look at each character of 8 MiB takes long.
+        if contents.message_bytes(body, attributes) > self._message_bytes_max:
+            raise contents.too_long(self._message_bytes_max, in_batch=self._in_batch)
+        contents.check_body(body, self._allowed)
+        if attributes:
+            contents.check_attributes(attributes, self._allowed)
+        stored = _MessageStored(self._queue_id, sequence, body, self._now_ms, self._principal)
+        if attributes:
+            stored.attributes = attributes
+        if system_attributes:
+            stored.trace_header = contents.trace_header(system_attributes)
+        elif self._trace_header:
+            stored.trace_header = self._trace_header
+        self._rules.complete(stored, entry, self._delay_s, self._now_ms)
+        return stored
 
 
 def send_message_batch(state: State, call: Call, command: SendMessageBatch, context: ExecutionContext) -> Outcome:
@@ -168,10 +193,11 @@ def _send_batch(
     result = SendMessageBatchResult()
     messages: list[m.Mutation] = []
     keys: dict[bytes, int] = {}
+    sender = _Sender(queue, call, context, in_batch=True)
     sequence = next_sequence(queue.last_sequence, context.term)
     for position, (name, entry) in enumerate(zip(ids, command.entries, strict=True)):
         try:
-            stored = _stored(queue, call, entry, sequence, context, in_batch=True)
+            stored = sender.stored(entry, sequence)
         except SqsError as error:
             result.failed.append(failed(name, error))
             continue
@@ -185,7 +211,7 @@ def _send_batch(
             sequence += 1
             if key:
                 keys[key] = first
-        sent = SentEntry(name, position, state.identity.message_id(queue.id, first))
+        sent = _SentEntry(name, position, state.identity.message_id(queue.id, first))
         if queue.kind.has_sequence_numbers:
             sent.sequence_number = sequence_number(first)
         elif queue.rules.idempotency_ms:

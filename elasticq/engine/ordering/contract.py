@@ -33,7 +33,6 @@ from elasticq.engine.ordering.shares import Stored
 from elasticq.engine.rows import UNTOUCHED, Grace, Row
 from elasticq.model.commands import SendMessage, SendMessageBatchEntry
 
-_UNTOUCHED: Final = UNTOUCHED  # compiled, a name of this module costs nothing, and another's a look into a dict
 SKIPPED_MAX: Final = 1_000  # expired messages passed over in one choice; the sweeper takes them away
 AHEAD_MAX: Final = 512  # contents asked for at once: those of some pages
 TAKEN_BETWEEN_LOOKS: Final = 64  # messages handed out before contents are looked for in advance again
@@ -277,7 +276,7 @@ class Order(ABC):
     def rowless(self, sequence: int) -> Row | None:
         """Returns where delivery of a message stands that has no row in ``rows``; None if it is not here."""
         if sequence in self._untouched:
-            return _UNTOUCHED
+            return UNTOUCHED
         due_ms = self._delays.due_ms(sequence) if self._delays.count else 0
         return Row(due_ms) if due_ms else None
 

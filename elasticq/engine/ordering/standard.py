@@ -25,7 +25,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 from itertools import islice
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from elasticq.engine import contents
 from elasticq.engine.ages import Ages
@@ -39,6 +39,7 @@ from elasticq.engine.rows import Grace, Row
 from elasticq.model.commands import SendMessage, SendMessageBatchEntry
 
 RETURNED_AHEAD_MAX = 64
+_push: Final = heappush  # compiled, a name of this module costs nothing, another's a look into a dict
 IDEMPOTENCY_WINDOW = "ElasticqIdempotencyWindow"
 """An attribute of ElasticQ for standard queues: for how many seconds a MessageDeduplicationId is taken."""
 
@@ -110,7 +111,7 @@ class StandardOrder(Order):
             self._delays.add(sequence, deadline_ms)
             return
         self._deadlines[sequence] = deadline_ms
-        heappush(self._heap, (deadline_ms, sequence))
+        _push(self._heap, (deadline_ms, sequence))
         if len(self._heap) > 64 and len(self._heap) > 2 * len(self._deadlines):
             self._heap = [(deadline, known) for known, deadline in self._deadlines.items()]
             heapify(self._heap)

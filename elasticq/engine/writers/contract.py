@@ -6,8 +6,19 @@ from typing import Any
 from elasticq.engine.state import State
 from elasticq.engine.tables import RowChange
 
-Undo = list[tuple[Callable[..., object], *tuple[Any, ...]]]
-"""Functions with their arguments, the newest last."""
+
+class Step:
+    """Something that was written to the state."""
+
+    __slots__ = ()
+
+    def take_back(self) -> None:
+        """Make the state what it was before; called once, while the state is as it was behind this."""
+        raise NotImplementedError
+
+
+Undo = list[Step | tuple[Callable[..., object], *tuple[Any, ...]]]
+"""Steps, or functions with their arguments, the newest last. What is written for each message is a ``Step``."""
 
 Writer = Callable[[State, Any, Undo | None], None]
 """Writes one kind of mutation to the state; where there is an ``Undo`` it also notes there how to take that back."""
@@ -19,5 +30,9 @@ Declare = Callable[[Any], list[RowChange]]
 def roll_back(undo: Undo) -> None:
     """Take back what was noted, newest first."""
     while undo:
-        function, *arguments = undo.pop()
-        function(*arguments)
+        step = undo.pop()
+        if isinstance(step, Step):
+            step.take_back()
+        else:
+            function, *arguments = step
+            function(*arguments)
