@@ -319,6 +319,7 @@ def _essence(request: bytes) -> tuple[object, ...]:
 # --- texts that clients give back ------------------------------------------------------------
 
 _identity = Identity(b"k" * 32)
+_stranger = Identity(b"k" * 32)  # has made nothing, and so remembers nothing
 
 
 def judge_tokens(data: bytes) -> None:
@@ -326,12 +327,14 @@ def judge_tokens(data: bytes) -> None:
     choices = Choices(data)
     text = choices.text() if choices.flag() else choices.randbytes(choices.below(80)).decode("latin-1")
     handle = _identity.receipt_handle(choices.below(1 << 63), choices.below(1 << 63), choices.below(1 << 63))
-    assert Identity(b"k" * 32).read_handle(handle) == _identity.read_handle(handle)
+    known, read = _identity.read_handle(handle), _stranger.read_handle(handle)
+    assert (read.queue_id, read.sequence) == (known.queue_id, known.sequence)
+    assert read.delivery_number == known.delivery_number
     at = choices.below(len(handle))
     changed = handle[:at] + chr(choices.below(0x180)) + handle[at + 1 :]
     if changed != handle:
-        _refused(lambda: Identity(b"k" * 32).read_handle(changed))
-    _refused(lambda: Identity(b"k" * 32).read_handle(text))
+        _refused(lambda: _stranger.read_handle(changed))
+    _refused(lambda: _stranger.read_handle(text))
     token = _identity.token(choices.below(1 << 63))
     assert _identity.read_token(token) is not None
     assert _identity.read_token(text) is None
