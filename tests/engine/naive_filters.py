@@ -113,7 +113,8 @@ def agree(chosen: tuple[Leaf, ...]) -> bool:
     return all(taken.setdefault(place, index) == index for leaf in chosen for place, index in leaf.elements.items())
 
 
-def matches(policy: dict[str, Any], event: dict[str, Any]) -> bool:
+def matches(policy: dict[str, Any], event: dict[str, Any], *, is_of_attributes: bool = False) -> bool:
+    """is_of_attributes: each key's list asks for any element of a String.Array, whatever another list has found."""
     if not policy:
         return True
     found = list(leaves(event))
@@ -127,6 +128,8 @@ def matches(policy: dict[str, Any], event: dict[str, Any]) -> bool:
                 candidates.append([leaf for leaf in here if any(fits(leaf.value, each) for each in wanted)])
             elif {"exists": False} not in wanted:
                 candidates.append([])
+        if is_of_attributes and all(candidates):
+            return True
         if any(agree(chosen) for chosen in itertools.product(*candidates)):
             return True
     return False

@@ -445,4 +445,4 @@ def test_bodies_are_judged_as_a_plain_reading_of_the_guide_does(policy: dict[str
 def test_attributes_are_judged_as_a_plain_reading_of_the_guide_does(
     policy: dict[str, Any], values: dict[str, Any]
 ) -> None:
-    assert by_attributes(policy, **values) is naive_filters.matches(policy, values)
+    assert by_attributes(policy, **values) is naive_filters.matches(policy, values, is_of_attributes=True)
