@@ -7,11 +7,14 @@ from elasticq.engine.ordering.schedule import DELIVER_AT
 class Scheduled:
     """The times of messages that nobody received yet, by queue and sequence, as their attributes say.
 
-    One that is rescheduled may come at the earlier of the times: the entry that says the other may be lost.
+    One that is rescheduled may come at the earlier of the times: the entry that says the other may be lost. One that a
+    move task brought back from the dead letters is a new message with the old attributes. It was received before and
+    so is not hidden again; it may come when the one with its body might have, as bodies here are sent once.
     """
 
     def __init__(self) -> None:
         self._due_ms: dict[tuple[int, int], int] = {}
+        self._first: dict[str, tuple[int, int]] = {}  # by body
 
     def early(self, made: list[m.Mutation]) -> list[str]:
         """Take an entry; return what it hands out too early."""
@@ -20,7 +23,10 @@ class Scheduled:
             if isinstance(mutation, m.MessageStored):
                 value = (mutation.attributes or {}).get(DELIVER_AT)
                 if value is not None and mutation.origin is None:
-                    self._due_ms[mutation.queue_id, mutation.sequence] = int(value.string_value or "")
+                    key = mutation.queue_id, mutation.sequence
+                    due_ms = int(value.string_value or "")
+                    first = self._first.setdefault(mutation.body, key)
+                    self._due_ms[key] = min(due_ms, self._due_ms.get(first, due_ms))
             elif isinstance(mutation, m.VisibilityChanged):
                 for sequence, until_ms in zip(mutation.sequences, mutation.until_ms, strict=True):
                     key = mutation.queue_id, sequence
