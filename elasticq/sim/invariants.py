@@ -103,6 +103,7 @@ class Invariants:
         self.early_on: dict[tuple[int, int], set[str]] = {}  # early entry -> members that had it on their disks
         self.told_discarded: set[tuple[int, int]] = set()
         self.served_us: int | None = None  # when a master first served after the faults ended
+        self.voteless_us = 0  # when, after the faults and before that, too few voters were there and whole
         self.jumps: list[Jump] = []
         # By how much a master's clock was ahead of true time when it won (or behind, below 0): of each, by term,
         # and of the last one whose voters had heard no master's.
@@ -425,14 +426,23 @@ class Invariants:
         if node.applied_index < replica.commit_index:
             evidence = f"{member.name}: applied {node.applied_index}, committed {replica.commit_index}"
             self._found(APPLIED_BEHIND, evidence)
-        if self.served_us is None and node.serving and self.cluster.is_healed and replica.role == "master":
-            self.served_us = self.scheduler.now_us
+        if self.served_us is None and self.cluster.is_healed:
+            if node.serving and replica.role == "master":
+                self.served_us = self.scheduler.now_us
+            elif self._lacks_votes(replica.voters):
+                self.voteless_us = self.scheduler.now_us
         if node.serving and replica.commit_index < self.takeovers.get(replica.term, 1 << 62):
             self._found(SERVING_BEFORE_TAKEOVER, f"{member.name} in term {replica.term}")
         if node.applied_index != seen.digest_index:
             is_due = node.applied_index >= seen.digest_index + DIGEST_EVERY
             if is_due or node.applied_index in self.compared:
                 self.compare_rows(member)
+
+    def _lacks_votes(self, voters: tuple[str, ...]) -> bool:
+        """Whether half of these voters are down, or wait for a snapshot, which takes as long as its link is slow."""
+        nodes = [member.node for member in self.cluster.members if member.id in voters]
+        able = [node for node in nodes if node is not None and node.replica.may_vote]
+        return 2 * len(able) <= len(voters)
 
     def _became_master(self, member: Member) -> None:
         node = member.node

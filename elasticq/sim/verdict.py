@@ -10,7 +10,7 @@ from elasticq.sim.member import Member
 from elasticq.sim.operator import Operator
 from elasticq.sim.workload import Workload
 
-RECOVERY_MAX_US = 5_000_000  # design: faults stop, and a master serves and commits what it is sent
+RECOVERY_MAX_US = 5_000_000  # design: faults stop, a majority has its rows, and a master serves and commits
 CLIENT_TURNS_US = 3_000_000  # an attempt may hang for so long before its client turns to another member
 BEHIND_ENTRIES_MAX = 20
 NO_PROGRESS, NO_MASTER, MOVE_STUCK = "no_progress", "no_master", "move_stuck"
@@ -25,12 +25,13 @@ def judge_at_rest(
     if cluster.master is None:
         trace.found(NO_MASTER, "no master at the end")
     heal_us = cluster.scenario.heal_ms * 1_000
+    able_us = max(heal_us, judge.voteless_us)
     first_us = workload.first_write_after_heal_us
-    if first_us is None or first_us - heal_us > RECOVERY_MAX_US + CLIENT_TURNS_US:
-        trace.found(NO_PROGRESS, f"healed at {heal_us} us, the first write succeeded at {first_us}")
+    if first_us is None or first_us - able_us > RECOVERY_MAX_US + CLIENT_TURNS_US:
+        trace.found(NO_PROGRESS, f"healed at {able_us} us, the first write succeeded at {first_us}")
     served_us = judge.served_us
-    if served_us is None or served_us - heal_us > RECOVERY_MAX_US:
-        trace.found(NO_PROGRESS, f"healed at {heal_us} us, a master served at {served_us}")
+    if served_us is None or served_us - able_us > RECOVERY_MAX_US:
+        trace.found(NO_PROGRESS, f"healed at {able_us} us, a master served at {served_us}")
     undone = [task for task in operator.tasks if not task.is_tried_once and not task.is_void()]
     if undone:
         orders = ", ".join(str(task.order()) for task in undone)

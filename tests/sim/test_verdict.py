@@ -85,3 +85,24 @@ def test_what_is_wrong_at_rest_is_found_by_its_name(damage: Callable[[World], No
     world = _at_rest()
     damage(world)
     assert _names(world) == {name}
+
+
+def test_recovery_counts_from_when_enough_voters_have_their_rows() -> None:
+    world = _at_rest()
+    _nobody_served_in_time(world)
+    world.judge.voteless_us = world.scenario.heal_ms * 1_000 + 1
+    assert _names(world) == set()
+
+
+def test_voters_that_are_down_or_wait_for_a_snapshot_are_not_enough() -> None:
+    world = _at_rest()
+    master, follower = world.cluster.master, _follower(world)
+    assert master is not None
+    assert master.node is not None
+    assert follower.node is not None
+    voters = master.node.replica.voters
+    assert not world.judge._lacks_votes(voters)
+    follower.crash()
+    assert not world.judge._lacks_votes(voters)
+    master.node.replica.is_whole = False
+    assert world.judge._lacks_votes(voters)
