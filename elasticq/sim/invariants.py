@@ -17,6 +17,7 @@ from elasticq.model.results import ReceiveMessageResult, Result, SendMessageBatc
 from elasticq.node.members import FOUNDING_TERM
 from elasticq.node.outputs import Reply
 from elasticq.node.settings import Mode
+from elasticq.replication.membership import Membership
 from elasticq.replication.messages import AnyMessage, AppendReply, PreVote, RequestVote, VoteReply
 from elasticq.replication.records import Entry, Record, Truncation, Vote, Voter
 from elasticq.sim.cluster import Cluster
@@ -429,7 +430,7 @@ class Invariants:
         if self.served_us is None and self.cluster.is_healed:
             if node.serving and replica.role == "master":
                 self.served_us = self.scheduler.now_us
-            elif self._lacks_votes(replica.voters):
+            elif self._lacks_votes(replica.membership):
                 self.voteless_us = self.scheduler.now_us
         if node.serving and replica.commit_index < self.takeovers.get(replica.term, 1 << 62):
             self._found(SERVING_BEFORE_TAKEOVER, f"{member.name} in term {replica.term}")
@@ -438,11 +439,11 @@ class Invariants:
             if is_due or node.applied_index in self.compared:
                 self.compare_rows(member)
 
-    def _lacks_votes(self, voters: tuple[str, ...]) -> bool:
-        """Whether half of these voters are down, or wait for a snapshot, which takes as long as its link is slow."""
-        nodes = [member.node for member in self.cluster.members if member.id in voters]
+    def _lacks_votes(self, membership: Membership) -> bool:
+        """Whether no quorum can vote: members are down, or wait for a snapshot, for as long as their link is slow."""
+        nodes = [member.node for member in self.cluster.members if member.id in membership.ids]
         able = [node for node in nodes if node is not None and node.replica.may_vote]
-        return 2 * len(able) <= len(voters)
+        return len(able) < membership.quorum
 
     def _became_master(self, member: Member) -> None:
         node = member.node

@@ -100,9 +100,9 @@ def test_voters_that_are_down_or_wait_for_a_snapshot_are_not_enough() -> None:
     assert master is not None
     assert master.node is not None
     assert follower.node is not None
-    voters = master.node.replica.voters
-    assert not world.judge._lacks_votes(voters)
+    membership = master.node.replica.membership
+    assert not world.judge._lacks_votes(membership)
     follower.crash()
-    assert not world.judge._lacks_votes(voters)
+    assert not world.judge._lacks_votes(membership)
     master.node.replica.is_whole = False
-    assert world.judge._lacks_votes(voters)
+    assert world.judge._lacks_votes(membership)
