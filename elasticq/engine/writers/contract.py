@@ -1,5 +1,6 @@
 """What a file of writers offers for each of its mutations, and how what was written is taken back."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -7,14 +8,14 @@ from elasticq.engine.state import State
 from elasticq.engine.tables import RowChange
 
 
-class Step:
+class Step(ABC):
     """Something that was written to the state."""
 
     __slots__ = ()
 
+    @abstractmethod
     def take_back(self) -> None:
         """Make the state what it was before; called once, while the state is as it was behind this."""
-        raise NotImplementedError
 
 
 Undo = list[Step | tuple[Callable[..., object], *tuple[Any, ...]]]
@@ -31,8 +32,8 @@ def roll_back(undo: Undo) -> None:
     """Take back what was noted, newest first."""
     while undo:
         step = undo.pop()
-        if isinstance(step, Step):
-            step.take_back()
-        else:
+        if isinstance(step, tuple):
             function, *arguments = step
             function(*arguments)
+        else:
+            step.take_back()
