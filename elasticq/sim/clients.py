@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import cycle, islice
 
 from elasticq.checks.history import ChangeVisibility, Delete, HandedOut, Receive, Send, SentMessage
 from elasticq.engine.ordering.schedule import DELIVER_AT
@@ -32,6 +33,7 @@ SCHEDULED_SHARE, SCHEDULED_AHEAD_MS = 0.3, (-500, 6_000)
 PRODUCERS, CONSUMERS = 4, 3
 THINK_US = (200_000, 2_000_000)
 DRAIN_QUIET_US, DRAIN_PATIENCE_US = 2_500_000, 25_000_000
+HIDDEN_US = 12_000_000  # after the last message of a drain, whatever was hidden is visible: leases, visibility, delays
 GROUPS = ("red", "green", "blue")
 DELETE_SHARE, FAILING_DELETE_SHARE = 0.8, 0.4  # of messages are deleted at once; fewer where there are dead letters
 PASS_DEAD_SHARE = 0.7  # dead letters wait a while, so that move tasks find some
@@ -166,8 +168,14 @@ class Consumer(Client):
 
     def start(self) -> None:
         self.follow_ups: list[Callable[[], None]] = []
-        self.turns: dict[str, int] = {}
+        self.places = self._places()
         self._next()
+
+    def _places(self) -> Iterator[tuple[LoadQueue, int | None]]:
+        """Return all queues and partitions in turn, for ever; each consumer begins with another one."""
+        places = self.workload.places
+        first = int(self.name[-1]) * len(places) // CONSUMERS
+        return islice(cycle(places), first, None)
 
     def _next(self) -> None:
         if self.follow_ups:
@@ -179,31 +187,27 @@ class Consumer(Client):
 
     def _receive(self) -> None:
         draining = self.workload.is_draining
-        queue = self.random.choice(self.workload.queues)
-        if queue.source and not draining and self.random.random() < PASS_DEAD_SHARE:
-            queue = self.random.choice(self.workload.sources)
+        if draining:
+            # A drain that drew its queues and partitions would leave one out.
+            queue, partition = next(self.places)
+        else:
+            queue, partition = self._any_queue(), None
         wait_s = self.random.choice((0, 1, 2)) if draining else self.random.choice((0, 0, 1, 5))
         visibility_s = self.random.randint(1, 6) if self.random.random() < 0.3 else None
         count = self.random.choice((1, 3, 10)) if not draining else 10
         if self.cluster.scenario.bounds.is_relaxed:
             count *= 5
+        if not draining and queue.partitions:
+            partition = queue.any_partition(self.random)
         has_attempt = self.workload.has_attempts and queue.is_fifo and not draining
         attempt_id = f"{self.name}-{self.number + 1}" if has_attempt else ""
-        self._ask(queue, count, wait_s, visibility_s, self._partition(queue), attempt_id)
+        self._ask(queue, count, wait_s, visibility_s, partition, attempt_id)
 
-    def _partition(self, queue: LoadQueue) -> int | None:
-        """Return a partition, or None to receive of the whole queue.
-
-        A drain leaves no partition to chance: it goes from one to the next, or takes of all of them.
-        """
-        if not queue.partitions:
-            return None
-        if self.workload.is_draining:
-            if not self.workload.drains_by_partition:
-                return None
-            self.turns[queue.name] = turn = self.turns.get(queue.name, 0) + 1
-            return turn % queue.partitions
-        return queue.any_partition(self.random)
+    def _any_queue(self) -> LoadQueue:
+        queue = self.random.choice(self.workload.queues)
+        if queue.source and self.random.random() < PASS_DEAD_SHARE:
+            return self.random.choice(self.workload.sources)
+        return queue
 
     def _ask(
         self,
@@ -336,6 +340,6 @@ class Clients:
             return False
         quiet_us = self.scheduler.now_us - self.workload.last_message_us
         has_running_send = any(producer.running is not None for producer in self.producers)
-        if quiet_us > DRAIN_PATIENCE_US:
+        if quiet_us > DRAIN_PATIENCE_US and self.workload.is_searched_since(self.workload.last_message_us + HIDDEN_US):
             return True
         return quiet_us > DRAIN_QUIET_US and not self.workload.outstanding and not has_running_send

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 
 from elasticq.checks.history import Event, Receive, Send, SentMessage
@@ -45,11 +47,23 @@ class Workload:
         self.drains_by_partition = cluster.scenario.seed % 2 == 0
         self.asks_attributes = bool(features)
         self.leased: LeasedCall | None = None  # the newest
+        self.places = [(queue, partition) for queue in self.queues for partition in self._partitions(queue)]
+        self.found_empty_us: dict[tuple[str, int | None], int] = {}
 
     def drain(self) -> None:
         """Nothing is sent from now on; everything is taken and deleted."""
         self.is_draining = True
         self.drain_us = self.last_message_us = self.scheduler.now_us
+
+    def _partitions(self, queue: LoadQueue) -> Sequence[int | None]:
+        """Return what a drain asks the queue for, one after the other: each partition, or None for all of them."""
+        return range(queue.partitions) if queue.partitions and self.drains_by_partition else (None,)
+
+    def is_searched_since(self, since_us: int) -> bool:
+        """Return whether receives that began at ``since_us`` or later found every queue and partition empty."""
+        return all(
+            self.found_empty_us.get((queue.name, partition), -1) >= since_us for queue, partition in self.places
+        )
 
     def naming(self, queue: LoadQueue, messages: list[SentMessage]) -> None:
         """A client is about to send these messages."""
@@ -78,6 +92,8 @@ class Workload:
             return
         if isinstance(event, Send):
             self.outstanding.update({self.keys[message.body] for message in event.messages} - self.maybe_deleted)
+        if isinstance(event, Receive) and not event.lease and not event.messages:
+            self.found_empty_us[event.queue, event.partition] = event.invoke_us
         is_write = not isinstance(event, Receive)
         if is_write and self.cluster.is_healed and self.first_write_after_heal_us is None:
             self.first_write_after_heal_us = self.scheduler.now_us

@@ -20,6 +20,8 @@ drained_while_a_message_of_an_unanswered_send_waited: it was received once, so i
 for messages whose senders had been answered, and ended while a receive whose answer was lost hid it.
 resource_that_an_operator_moved_made_another_one_go_back: the queue that was to go back for it was deleted, so another
 one went; the rule allowed each order two moves, and did not count the resource for the consumer who was to get it.
+drain_left_a_partition_out: consumers drew the queue of each receive of the drain, so none of them asked for one
+partition in its last 25 s; the message in it was visible, and was reported as lost.
 """
 
 from pathlib import Path
