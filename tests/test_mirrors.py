@@ -61,7 +61,7 @@ ELSEWHERE = (
     Elsewhere("what another member may send, refused as the frame or entry that it comes in",
               "engine/judge.py replication/judge.py", "node/test_frames.py"),
     Elsewhere("calls between members, which take two of them",
-              "node/pending_calls.py node/keeper.py node/forwarder.py node/backpressure.py",
+              "node/pending_calls.py node/forwarder.py node/backpressure.py",
               "node/test_cluster.py node/test_bridge.py node/test_sizes.py"),
     Elsewhere("what members tell proxies", "node/announcer.py", "node/test_proxy.py"),
     Elsewhere("the replica's timers draw from it, by seed",

@@ -23,6 +23,7 @@ def document(node_name: str, status: NodeStatus) -> dict[str, object]:
         "reason": status.reason,
         "stale_ms": status.stale_ms,
         "discarded": status.discarded,
+        "set_aside": status.set_aside,
         "relays": True,
         "digests": {str(index): digest for index, digest in status.digests.items()},
         "proxies": list(status.proxies),

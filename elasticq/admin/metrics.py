@@ -179,6 +179,7 @@ def _of_status(status: NodeStatus) -> Iterator[Metric]:
     yield _gauge("applied_index", "Newest log index that is applied.", status.applied_index)
     yield _gauge("last_index", "Newest index in this member's log.", status.last_index)
     yield _gauge("stale_seconds", "Time since a master was heard, 0 on the master.", status.stale_ms / 1_000)
+    yield _gauge("set_aside", "Stored rows and attributes that could not be read at the start.", status.set_aside)
     yield _counter("discarded_acked", "Acknowledged entries dropped for a newer master's.", status.discarded)
     yield _gauge("queues", "Queues.", status.queues)
     yield _gauge("leases", "Leases that are remembered, living or not.", status.leases)

@@ -5,12 +5,11 @@ shortest to the longest, retries after the longest. Source: the SNS developer gu
 draws the four functions of growth and does not write them down.
 """
 
-import json
 from typing import Any, Final
 
 from msgspec import Struct
 
-from elasticq.model import limits
+from elasticq.model import documents, limits
 from elasticq.model.errors import quoted
 
 FIXED: Final = "disableSubscriptionOverrides"
@@ -134,8 +133,8 @@ def _http(text: str) -> dict[str, Any]:
 
 def _document(text: str) -> dict[str, Any]:
     try:
-        members = json.loads(text) if text else {}
-    except (ValueError, RecursionError) as error:
+        members = documents.read(text) if text else {}
+    except documents.Unreadable as error:
         raise InvalidDeliveryPolicy(f"failed to parse JSON. {error}") from None
     if not isinstance(members, dict):
         raise InvalidDeliveryPolicy("must be an object")

@@ -11,8 +11,6 @@ key. The limit of complexity, which is AWS's, bounds how many there are.
 
 from typing import Any, Final
 
-import msgspec
-
 from elasticq.engine.filter_document import Document, Step, of_attributes, of_body
 from elasticq.engine.filter_patterns import (
     RESERVED_IN_OR,
@@ -22,7 +20,7 @@ from elasticq.engine.filter_patterns import (
     read_list,
     refused,
 )
-from elasticq.model import limits
+from elasticq.model import documents, limits
 from elasticq.model.commands import MessageAttributes
 from elasticq.model.errors import quoted
 
@@ -86,13 +84,16 @@ class FilterPolicy:
         return any(each.holds(document) for each in self.alternatives)
 
 
+MATCHES_NOTHING: Final = FilterPolicy([], is_of_body=False)
+
+
 def compile_policy(text: str, scope: str) -> FilterPolicy:
     """Read a policy; ``scope`` is MESSAGE_ATTRIBUTES or MESSAGE_BODY. Raises InvalidFilterPolicy."""
     if len(text.encode("utf-8", "replace")) > limits.FILTER_POLICY_BYTES_MAX:
         raise refused(f"Filter policy can not be longer than {limits.FILTER_POLICY_BYTES_MAX} bytes")
     try:
-        policy = msgspec.json.decode(text)
-    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        policy = documents.read(text, limits.FILTER_DOCUMENT_DEPTH_MAX)
+    except documents.Unreadable as error:
         raise refused(f"failed to parse JSON. {error}") from None
     if not isinstance(policy, dict):
         raise refused("Filter is not an object")

@@ -9,10 +9,6 @@ from typing import Any, Final
 
 from elasticq.engine import mutations as m
 from elasticq.engine.invocations import KEY_BYTES
-from elasticq.engine.rows import Grace
-from elasticq.engine.state import Queue
-from elasticq.engine.topics import Subscription
-from elasticq.model.errors import SqsError
 
 MAC_KEY_BYTES_MAX: Final = 64  # of the keyed hash
 _TASKS: Final = (m.RUNNING, m.COMPLETED, m.CANCELLING, m.CANCELLED, m.FAILED)
@@ -40,28 +36,6 @@ def _columns(*columns: list[int]) -> bool:
     return len({len(column) for column in columns}) == 1
 
 
-def _is_queue(mutation: m.QueueCreated) -> bool:
-    return _are_attributes(mutation.queue_id, mutation.account, mutation.name, mutation.attributes)
-
-
-def _are_attributes(queue_id: int, account: str, name: str, attributes: dict[str, str]) -> bool:
-    """They are read as the queue itself will read them."""
-    try:
-        Queue(queue_id, account, name, 0, Grace(), attributes)
-    except (ValueError, SqsError):
-        return False
-    return True
-
-
-def _is_subscription(mutation: m.SubscriptionSet) -> bool:
-    """It is read as the index of subscriptions will read it."""
-    try:
-        Subscription(mutation)
-    except (ValueError, TypeError, KeyError, RecursionError, SqsError):
-        return False
-    return mutation.is_pending or not mutation.is_left
-
-
 def _never(mutation: m.Mutation) -> bool:
     """Only from rows on disk, or in a dump."""
     return False
@@ -69,8 +43,6 @@ def _never(mutation: m.Mutation) -> bool:
 
 _JUDGES: Final[dict[type, Callable[[Any], bool]]] = {
     m.ClusterFounded: lambda x: bool(x.cluster_id) and 0 < len(x.mac_key) <= MAC_KEY_BYTES_MAX,
-    m.QueueCreated: _is_queue,
-    m.QueueAttributesSet: lambda x: _are_attributes(x.queue_id, "", "", x.attributes),
     m.MessagesReceived: lambda x: _columns(x.sequences, x.delivery_numbers, x.receive_counts, x.first_received_ms),
     m.VisibilityChanged: lambda x: _columns(x.sequences, x.until_ms),
     m.ReceiveReturned: lambda x: (
@@ -82,7 +54,7 @@ _JUDGES: Final[dict[type, Callable[[Any], bool]]] = {
     m.LeaseCalled: lambda x: _columns(x.sequences, x.delivery_numbers),
     m.LeaseSet: lambda x: x.state in _LEASES,
     m.PrioritiesSet: lambda x: _columns(x.sequences, x.priorities),
-    m.SubscriptionSet: _is_subscription,
+    m.SubscriptionSet: lambda x: x.is_pending or not x.is_left,
     m.PrioritiesRestored: _never,
     m.TurnsSet: lambda x: (
         len({len(x.paths), len(x.starts), len(x.weights), len(x.clocks)}) == 1 and all(each >= -1 for each in x.weights)

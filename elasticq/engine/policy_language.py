@@ -17,6 +17,7 @@ from typing import Any, Final
 from msgspec import Struct, structs
 
 from elasticq.engine.patterns import are_alike, arn_parts, is_like
+from elasticq.model import documents
 from elasticq.model.times import extended_s
 
 VERSIONS: Final = ("2008-10-17", "2012-10-17")
@@ -85,8 +86,9 @@ class Statement(Struct, frozen=True):
 def document(text: str) -> Json:
     """The document as JSON, its statements a list; of its statements only that they are objects. Raises Unreadable."""
     try:
-        found = json.loads(text, object_pairs_hook=_distinct, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:  # what nests less deeply, and still too deeply, is found below
+        documents.read(text)
+        found = json.loads(text, object_pairs_hook=_distinct)
+    except ValueError as error:
         raise Unreadable("no JSON") from error
     members = _members(found, "the document", {"Version", "Id", "Statement"}, {"Statement"})
     if members.get("Version", VERSIONS[0]) not in VERSIONS:
@@ -113,11 +115,6 @@ def _distinct(pairs: list[tuple[str, Any]]) -> Json:
     if len(members) < len(pairs):
         raise Unreadable("a key stands twice")
     return members
-
-
-def _refuse_constant(name: str) -> None:
-    """Python's JSON would read NaN and Infinity."""
-    raise Unreadable(name)
 
 
 def _members(value: object, what: str, known: set[str], wanted: set[str]) -> Json:

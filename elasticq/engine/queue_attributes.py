@@ -5,7 +5,6 @@ SetQueueAttributes API page; texts and the list shown by ``All`` from
 recordings of AWS (docs/aws.md).
 """
 
-import json
 from collections.abc import Callable
 from typing import Final
 
@@ -16,7 +15,7 @@ from elasticq.engine.ordering.fifo import SCOPE_AT_CREATION
 from elasticq.engine.ordering.kinds import BOOLEAN, KINDS, Kind, kind_of
 from elasticq.engine.ordering.partitions import PARTITIONS
 from elasticq.engine.state import HIDDEN
-from elasticq.model import limits
+from elasticq.model import documents, limits
 from elasticq.model.errors import InvalidAttributeName, InvalidAttributeValue, quoted
 
 COUNTERS: Final = {
@@ -184,4 +183,4 @@ def is_same(name: str, given: str, present: str) -> bool:
         return given == present
     if name == redrive_policies.POLICY:  # an earlier version stored a maxReceiveCount as the text that was given
         present = redrive_policies.with_number(present)
-    return bool(json.loads(given) == json.loads(present))
+    return bool(documents.read(given) == documents.read(present))

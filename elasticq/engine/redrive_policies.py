@@ -9,7 +9,7 @@ from typing import Any, Final, NoReturn
 
 from msgspec import Struct
 
-from elasticq.model import limits
+from elasticq.model import documents, limits
 from elasticq.model.errors import InvalidParameterValue, quoted
 from elasticq.model.names import DEFAULT_ACCOUNT, arn_region, parse_queue_arn
 
@@ -34,8 +34,8 @@ def refuse(attribute: str, value: str, reason: str) -> NoReturn:
 
 def _members(attribute: str, value: str) -> dict[str, Any]:
     try:
-        members = json.loads(value)
-    except (ValueError, RecursionError):
+        members = documents.read(value)
+    except documents.Unreadable:
         members = None
     if not isinstance(members, dict):
         refuse(attribute, value, f"{_WORDS[attribute]} is not a valid JSON map.")

@@ -19,7 +19,7 @@ from elasticq.engine.mutations import MOVE_TASKS, PUBLISHES, TABLES, MessageStor
 from elasticq.engine.ordering.contract import Order
 from elasticq.engine.ordering.fifo import SCOPE_AT_CREATION
 from elasticq.engine.ordering.kinds import Kind, kind_of
-from elasticq.engine.ordering.partitions import PARTITIONS
+from elasticq.engine.ordering.partitions import partitions_of
 from elasticq.engine.ordering.priority import DEFAULT_PRIORITY
 from elasticq.engine.ordering.ranges import Ranges
 from elasticq.engine.ordering.schedule import is_scheduled_queue
@@ -28,9 +28,10 @@ from elasticq.engine.ordering.sharing import Sharing, sharing_of
 from elasticq.engine.queue_names import QueueNames
 from elasticq.engine.redrive_policies import POLICY, Redrive, read_policy
 from elasticq.engine.rows import UNTOUCHED, Grace, Row
+from elasticq.engine.stored_attributes import unreadable
 from elasticq.engine.topics import Topics
 from elasticq.model import limits
-from elasticq.model.errors import QueueDoesNotExist
+from elasticq.model.errors import QueueDoesNotExist, SqsError
 
 COPY_TO = "elasticq.CopyTo"
 MOVE_TO = "elasticq.MoveTo"
@@ -73,6 +74,7 @@ class Queue:
 
     account: its owner (names.py).
     attributes: what was set, as AWS writes it; rules and the fields from ``delay_s`` on are the same, parsed.
+    unreadable: names of attributes whose values are damaged; they count as absent.
     kind: is said at its creation and never changes. sharing: how its groups share; None: as in SQS; turns: what is
     stored of that.
     watermark: messages below it are purged.
@@ -108,6 +110,7 @@ class Queue:
         "sharing",
         "tags",
         "turns",
+        "unreadable",
         "visibility_s",
         "wait_s",
         "watermark",
@@ -138,6 +141,7 @@ class Queue:
         self.turns: dict[str, Stored] = {} if turns is None else turns
         self.sharing: Sharing | None = None
         self.attributes = attributes
+        self.unreadable: frozenset[str] = frozenset()
         self.hold(Messages(grace, self.kind, self.partitions))
         self.set_attributes(attributes)
 
@@ -163,10 +167,21 @@ class Queue:
             self.order.set_default_priority(self.default_priority)
 
     def set_attributes(self, attributes: dict[str, str]) -> None:
+        """Follow ``attributes``; those that cannot be read count as absent, and are named in ``unreadable``."""
+        self.attributes = attributes
+        self.unreadable = frozenset()
+        try:
+            self._follow(attributes)
+        except (ValueError, SqsError):
+            self.unreadable = unreadable(attributes)
+            self._follow({name: value for name, value in attributes.items() if name not in self.unreadable})
+
+    def _follow(self, attributes: dict[str, str]) -> None:
+        """Raises ValueError or SqsError for a value that cannot be read."""
+
         def number(name: str, default: int) -> int:
             return int(attributes.get(name, default))
 
-        self.attributes = attributes
         self.delay_s = number("DelaySeconds", limits.DELAY_S_DEFAULT)
         self.default_priority = number(DEFAULT_PRIORITY, 0)
         sharing = sharing_of(attributes) if self.kind.shared is not None else None
@@ -222,7 +237,7 @@ class Queue:
     @property
     def partitions(self) -> int:
         """How many partitions it has, which is said at its creation and never changes; 0: none."""
-        return int(self.attributes.get(PARTITIONS, 0)) if self.kind.partitioned is not None else 0
+        return partitions_of(self.attributes) if self.kind.partitioned is not None else 0
 
     @property
     def count(self) -> int:

@@ -4,7 +4,6 @@ Source: the SetSubscriptionAttributes API page, and recordings of AWS for the te
 "Invalid parameter: ", or behind "Invalid parameter: Attributes Reason: " where Subscribe is refused.
 """
 
-import json
 import re
 from typing import Final
 
@@ -13,6 +12,7 @@ from msgspec import Struct
 from elasticq.engine.delivery_policies import InvalidDeliveryPolicy, of_subscription
 from elasticq.engine.filter_policy import MESSAGE_ATTRIBUTES, MESSAGE_BODY, InvalidFilterPolicy, compile_policy
 from elasticq.engine.topics import FILTER, FILTER_SCOPE, QUEUE_PROTOCOL, RAW, REDRIVE, WEB_PROTOCOLS
+from elasticq.model import documents
 from elasticq.model.errors import invalid_parameter, quoted
 from elasticq.model.names import has_fifo_suffix, parse_queue_arn
 
@@ -126,8 +126,8 @@ def _redrive(value: str, to: Endpoint) -> str:
     if not value:
         return ""
     try:
-        members = json.loads(value)
-    except (ValueError, RecursionError) as error:
+        members = documents.read(value)
+    except documents.Unreadable as error:
         raise invalid_parameter(f"RedrivePolicy: failed to parse JSON. {error}") from None
     if not isinstance(members, dict):
         raise invalid_parameter("RedrivePolicy: failed to parse JSON. It is no object.")

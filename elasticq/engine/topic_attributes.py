@@ -10,7 +10,7 @@ from typing import Any, Final, NoReturn
 from elasticq.engine import policy_language
 from elasticq.engine.delivery_policies import DEFAULT, InvalidDeliveryPolicy, of_topic, without_nulls
 from elasticq.engine.topics import Topic
-from elasticq.model import limits
+from elasticq.model import documents, limits
 from elasticq.model.errors import invalid_parameter
 from elasticq.model.names import account_of
 
@@ -92,10 +92,10 @@ def _delivery_policy(name: str, value: str) -> str:
     if not value:
         return value
     try:
-        members = json.loads(value)
+        members = documents.read(value)
         http = members["http"]
         kept = {key: each for key, each in http.items() if each is not None}
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except (ValueError, TypeError, KeyError, AttributeError):
         raise invalid_parameter(f"{name}: Unexpected JSON member") from None
     try:
         of_topic(value)
@@ -206,7 +206,7 @@ def default_policy(arn: str, account: str) -> str:
 
 def effective_delivery_policy(policy: str) -> str:
     """The topic's retries of HTTP deliveries, with the defaults of what it does not say."""
-    given: dict[str, Any] = json.loads(policy)["http"] if policy else {}
+    given: dict[str, Any] = documents.read(policy)["http"] if policy else {}
     http = {
         **given,
         "defaultHealthyRetryPolicy": RETRY_DEFAULTS | without_nulls(given.get("defaultHealthyRetryPolicy")),

@@ -5,16 +5,22 @@ A subscription is made ready once, when its row is set: its endpoint and its pol
 compiled.
 """
 
-import json
 from bisect import bisect_left, insort
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Final
 
 from elasticq.engine.filter_index import FilterIndex
-from elasticq.engine.filter_policy import MESSAGE_ATTRIBUTES, compile_policy
+from elasticq.engine.filter_policy import (
+    MATCHES_NOTHING,
+    MESSAGE_ATTRIBUTES,
+    FilterPolicy,
+    InvalidFilterPolicy,
+    compile_policy,
+)
 from elasticq.engine.mutations import SubscriptionSet, TopicSet
 from elasticq.engine.queue_names import QueueNames
+from elasticq.model import documents
 from elasticq.model.commands import MessageAttributes
 from elasticq.model.names import has_fifo_suffix, parse_queue_arn
 
@@ -31,22 +37,36 @@ class Subscription:
 
     target: owner and name of the queue that takes its messages, which may not be there; an inner one for a
     subscription that is no queue. dead_letters: those of the queue that takes what ``target`` cannot; None without.
+    unreadable: names of attributes whose values are damaged. Such a filter matches nothing; such a redrive policy
+    counts as absent.
     """
 
-    __slots__ = ("dead_letters", "filter", "is_raw", "row", "target")
+    __slots__ = ("dead_letters", "filter", "is_raw", "row", "target", "unreadable")
 
     def __init__(self, row: SubscriptionSet) -> None:
         self.row = row
+        self.unreadable: tuple[str, ...] = ()
         self.is_raw = row.attributes.get(RAW) == "true"
         self.target = row.queue_owner, row.endpoint.rpartition(":")[2] if row.protocol == QUEUE_PROTOCOL else row.key
-        self.dead_letters = _dead_letters(row)
-        text = row.attributes.get(FILTER)
-        self.filter = compile_policy(text, row.attributes.get(FILTER_SCOPE, MESSAGE_ATTRIBUTES)) if text else None
+        self.dead_letters: tuple[str, str] | None = None
+        self.filter: FilterPolicy | None = None
+        if REDRIVE in row.attributes:
+            self._read_redrive(row.attributes[REDRIVE])
+        if FILTER in row.attributes:
+            self._read_filter(row.attributes[FILTER])
 
+    def _read_redrive(self, text: str) -> None:
+        try:
+            self.dead_letters = parse_queue_arn(documents.read(text)["deadLetterTargetArn"], self.row.account)
+        except (documents.Unreadable, TypeError, KeyError):
+            self.unreadable += (REDRIVE,)
 
-def _dead_letters(row: SubscriptionSet) -> tuple[str, str] | None:
-    policy = row.attributes.get(REDRIVE)
-    return parse_queue_arn(json.loads(policy)["deadLetterTargetArn"], row.account) if policy else None
+    def _read_filter(self, text: str) -> None:
+        try:
+            self.filter = compile_policy(text, self.row.attributes.get(FILTER_SCOPE, MESSAGE_ATTRIBUTES))
+        except InvalidFilterPolicy:
+            self.filter = MATCHES_NOTHING
+            self.unreadable += (FILTER,)
 
 
 class Topic:
@@ -176,6 +196,9 @@ class Topics:
     def pending_until(self, until_ms: int, most: int) -> list[Subscription]:
         """The oldest of the subscriptions that are not confirmed, made until then."""
         return [self._numbers[number] for created_ms, number in self.pending[:most] if created_ms <= until_ms]
+
+    def all_subscriptions(self) -> Iterable[Subscription]:
+        return self._numbers.values()
 
     def subscription(self, number: int) -> Subscription | None:
         return self._numbers.get(number)

@@ -174,6 +174,9 @@ INTERNAL: Final = (
 BY_NAME: Final = {row.command: row for row in (*ACTIONS, *EXTENSIONS, *TOPIC_ACTIONS, PEEK, *BY_SEQUENCE, *INTERNAL)}
 """All commands, by the names of their classes."""
 
+READ_ONLY: Final = frozenset([row.command for row in BY_NAME.values() if row.is_read_only])
+"""The classes of commands that change nothing. They are answered without a master, and may be executed twice."""
+
 OWNER_ONLY: Final = frozenset([row.permission for row in ACTIONS if row.is_owner_only])
 GRANTABLE: Final = frozenset([row.permission for row in ACTIONS if not row.is_owner_only])
 """The permissions that a policy can give to another account."""

@@ -39,6 +39,7 @@ GROUP_WEIGHTS_MAX: Final = 1_000  # ours, of a queue
 GROUP_WEIGHT_MAX: Final = 1_000
 GROUP_LEVELS_MAX: Final = 8  # parts of a group's name that share level by level; what is behind them does together
 SCHEDULE_MS_MAX: Final = 3_653 * 86_400_000  # ours, ten years
+DOCUMENT_DEPTH_MAX: Final = 32  # ours, of stored JSON: lists and objects inside each other; AWS's documents have 6
 KMS_REUSE_S_MIN: Final = 60
 KMS_REUSE_S_MAX: Final = 86_400
 TRACE_HEADER_BYTES_MAX: Final = 1_024  # ours: X-Ray's own have a few hundred
@@ -75,6 +76,7 @@ FILTER_WILDCARDS_MAX: Final = 3  # in one pattern
 FILTER_WILDCARD_POINTS_MAX: Final = 100
 FILTER_NUMBER_MAX: Final = 1_000_000_000  # that a numeric operator takes, and -FILTER_NUMBER_MAX at least
 FILTER_DEPTH_MAX: Final = 150  # ours: of keys in keys, where dots and $or count, too; complexity allows no more objects
+FILTER_DOCUMENT_DEPTH_MAX: Final = 2 * FILTER_DEPTH_MAX + 8  # each $or is a list of objects; then a list of operators
 FILTER_TERMS_MAX: Final = 1_500  # ours: conditions of all alternatives together, once $or is multiplied out
 
 # Delivery policies: the SNS developer guide, "Message delivery retries".

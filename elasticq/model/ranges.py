@@ -41,8 +41,8 @@ Count = Annotated[int, Meta(ge=-INDEX_MAX, le=INDEX_MAX)]
 MemberId = Annotated[str, Meta(min_length=1, max_length=MEMBER_ID_CHARS_MAX)]
 ClusterId = Annotated[str, Meta(max_length=MEMBER_ID_CHARS_MAX)]
 """Empty for a member that belongs to no cluster yet."""
-Owner = Annotated[str, Meta(pattern=r"\A[0-9]{12}(/[a-z0-9-]{1,32})?\Z")]
-"""Of queues: an account, with a region behind it where that is not the node's own (model/names.py)."""
+Owner = Annotated[str, Meta(pattern=r"\A[0-9]{12}(/([a-z0-9-]{1,32}|~topics))?\Z")]
+"""Of queues: an account, and behind it a region that is not the node's own, or INNER (model/names.py)."""
 CallText = Annotated[str, Meta(max_length=HEAD_BYTES_MAX)]
 """A text that a call takes over from the head of its HTTP request."""
 PeerText = Annotated[str, Meta(max_length=PEER_TEXT_CHARS_MAX)]

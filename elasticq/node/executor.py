@@ -80,9 +80,9 @@ class Executor:
         waiting_calls: WaitingCalls,
         due: list[Reply],
     ) -> None:
-        self.waiters = Waiters()
-        self.heartbeats = Heartbeats()
-        self.undecided = Undecided(is_for_all=settings.mode == "all")
+        self.waiters: Final = Waiters()  # Final, as other parts of the node hold these, too
+        self.heartbeats: Final = Heartbeats()
+        self.undecided: Final = Undecided(is_for_all=settings.mode == "all")
         self._state = state
         self._replica = replica
         self._clock = clock
@@ -563,8 +563,8 @@ class Executor:
         idle += [parked for calls in self._awaiting_contents.values() for parked in calls]
         self._awaiting_contents.clear()
         held += [waiting_calls.from_now(call, ticket, now_ms) for call, ticket in idle]
-        held += [waiting_calls.after_wait(each.call, each.ticket, each.deadline_ms) for each in self.waiters.all()]
-        self.waiters = Waiters()
+        receives = self.waiters.take_all()
+        held += [waiting_calls.after_wait(each.call, each.ticket, each.deadline_ms) for each in receives]
         waiting = self.heartbeats.take_all()
         held += [waiting_calls.after_wait(each.call, each.ticket, each.deadline_ms) for each in waiting]
         return held

@@ -24,10 +24,12 @@ from elasticq.node.clock import ClusterClock
 from elasticq.node.effects import Effects
 from elasticq.node.executor import Executor
 from elasticq.node.forwarding import (
+    FORWARD_TAG,
     Answer,
     AnyForwardingMessage,
     Forward,
     GiveBack,
+    Header,
     NotMaster,
     Withdraw,
     answer_of,
@@ -35,13 +37,13 @@ from elasticq.node.forwarding import (
     encode,
 )
 from elasticq.node.judging import Judge
-from elasticq.node.keeper import UNKNOWN, Keeper
+from elasticq.node.keeper import UNKNOWN, Keeper, refused_call
 from elasticq.node.leadership import TAKING_OVER, Leadership
 from elasticq.node.members import Members, name_of
 from elasticq.node.outputs import Frame, HeldCall, Reply
 from elasticq.node.pending_calls import Remote, Sent
 from elasticq.node.settings import NodeSettings
-from elasticq.node.waiting_calls import READS, WaitingCalls
+from elasticq.node.waiting_calls import WaitingCalls, is_read
 from elasticq.replication.messages import FrameError
 from elasticq.replication.replica import MASTER, Replica
 
@@ -98,7 +100,7 @@ class Forwarder(Keeper):
         elif (route := self._route()) is not None:
             to, is_relayed = route
             self._forward(held, to, now_ms, is_relayed=is_relayed)
-        elif isinstance(held.call.command, READS) or (self._waiting_calls.hold_ms and not self._members.waiting_for()):
+        elif is_read(held.call) or (self._waiting_calls.hold_ms and not self._members.waiting_for()):
             self._hold(held, now_ms)
         else:
             self._refuse(held)
@@ -168,7 +170,7 @@ class Forwarder(Keeper):
                     self._submit(held, now_ms)
 
     def _give_up(self, held: HeldCall, now_ms: int) -> None:
-        if isinstance(held.call.command, READS) and type(held.ticket) is not Remote:
+        if is_read(held.call) and type(held.ticket) is not Remote:
             self._effects.replies.append(Reply(held.ticket, self._stale_answer(held.call, now_ms), 0))
         else:
             self._refuse(held)
@@ -207,7 +209,7 @@ class Forwarder(Keeper):
     # --- forwarded messages --------------------------------------------------------------------
 
     def read(self, forwarded: AnyForwardingMessage, now_ms: int) -> None:
-        """Raises FrameError for a message that is refused, UnknownKind for a command or result of another version."""
+        """Take a message. Raises FrameError if it is refused, ContentRefused if its call or answer is."""
         if forwarded.to != self._settings.member_id or forwarded.cluster != self._replica.cluster:
             return
         match forwarded:
@@ -221,6 +223,17 @@ class Forwarder(Keeper):
                 self._on_withdraw(forwarded, now_ms)
             case GiveBack():
                 self._on_give_back(forwarded, now_ms)
+
+    def content_refused(self, header: Header, reason: str) -> None:
+        """Answer a call whose content cannot be read, or end the call whose answer cannot be read."""
+        if header.to != self._settings.member_id or header.cluster != self._replica.cluster:
+            return
+        if header.tag == FORWARD_TAG:
+            remote = Remote(header.sender, header.incarnation, header.number)
+            if self._pending_calls.take(remote):
+                self._mail(remote, refused_call(reason))
+        else:
+            self._answer_refused(header, reason)
 
     def _on_forward(self, forwarded: Forward, now_ms: int) -> None:
         call = call_of(forwarded)

@@ -34,15 +34,35 @@ FRAME_KIND: Final = 2
 """The first byte of these frames; replication's frames begin with their protocol version, 1."""
 
 FORWARDED: Final = bytes((FRAME_KIND,))
+FORWARD_TAG: Final = 1
+ANSWER_TAG: Final = 2
 SEEN_MAX: Final = 100_000  # numbers of one member that are remembered as executed
 Outcome = Result | SqsError
 
 
-class UnknownKind(FrameError):
-    """A well-formed forwarded message of another version: its link stays, its command or answer is not known here."""
+class ContentRefused(FrameError):
+    """A forwarded message with a header that can be read, and a content that cannot. Its link stays.
+
+    A call with such content is answered with an error; an answer with such content ends the call that it is for.
+    """
+
+    def __init__(self, header: "Header", reason: str) -> None:
+        super().__init__(reason)
+        self.header = header
 
 
-class ForwardingMessage(Struct, array_like=True, gc=False, kw_only=True):
+class Header(Struct, array_like=True, gc=False):
+    """The fields with which each numbered message begins; ``tag`` names its class."""
+
+    tag: int
+    cluster: ClusterId
+    sender: MemberId
+    to: MemberId
+    incarnation: ClusterId
+    number: Index
+
+
+class ForwardingMessage(Struct, array_like=True, gc=False):
     """The header of each message; ``incarnation`` tells one Node of the member that accepted the call from the next."""
 
     cluster: ClusterId
@@ -51,7 +71,7 @@ class ForwardingMessage(Struct, array_like=True, gc=False, kw_only=True):
     incarnation: ClusterId
 
 
-class Forward(ForwardingMessage, tag=1):
+class Forward(ForwardingMessage, tag=FORWARD_TAG):
     """Asks to execute a call once. ``kind``: the command's class.
 
     is_relayed: a receiver that is not the master passes the call on to it.
@@ -71,7 +91,7 @@ class Forward(ForwardingMessage, tag=1):
     deadline_ms: TimeMs = 0
 
 
-class Answer(ForwardingMessage, tag=2):
+class Answer(ForwardingMessage, tag=ANSWER_TAG):
     """Answers a Forward, whose ``incarnation`` it repeats.
 
     kind: the class of the result or error; body: the result, or the message of the error.
@@ -127,6 +147,7 @@ AnyForwardingMessage = Forward | Answer | Withdraw | GiveBack | NotMaster | Mast
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder: msgspec.msgpack.Decoder[AnyForwardingMessage] = msgspec.msgpack.Decoder(AnyForwardingMessage)
+_header_decoder: msgspec.msgpack.Decoder[Header] = msgspec.msgpack.Decoder(Header)
 
 
 def _classes(module: Any, base: type) -> dict[str, Any]:
@@ -161,11 +182,22 @@ def encode(forwarded: AnyForwardingMessage) -> bytes:
 
 
 def decode(frame: bytes) -> AnyForwardingMessage:
-    """Raises FrameError for anything that ``encode`` did not make."""
+    """Return the message. Raises FrameError if its header is broken, ContentRefused if its content is."""
+    content = memoryview(frame)[1:]
     try:
-        return _decoder.decode(memoryview(frame)[1:])
+        return _decoder.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        reason = str(error)
+    try:
+        header = _header_decoder.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise FrameError(str(error)) from error
+    raise ContentRefused(header, reason)
+
+
+def _header_of(message: Forward | Answer) -> Header:
+    tag = FORWARD_TAG if isinstance(message, Forward) else ANSWER_TAG
+    return Header(tag, message.cluster, message.sender, message.to, message.incarnation, message.number)
 
 
 def check_sender(sender: str, link: str) -> None:
@@ -205,11 +237,11 @@ def forward_of(
 
 
 def call_of(forward: Forward) -> Call:
-    """The call of ``forward``. Raises FrameError if it is malformed or its command is unknown to this version."""
+    """Return the call of ``forward``. Raises ContentRefused if it is malformed or of another version."""
     if len(forward.invocation) not in (0, KEY_BYTES):
-        raise FrameError("the invocation key of a call has another length")
+        raise ContentRefused(_header_of(forward), "the invocation key of the call has another length")
     return Call(
-        _decoded(_COMMANDS, forward.kind, forward.command),
+        _decoded(_COMMANDS, forward.kind, forward.command, forward),
         forward.principal,
         forward.account,
         forward.endpoint,
@@ -236,11 +268,11 @@ def answer_of(outcome: Outcome, forward: tuple[str, str, int], cluster: str, sen
 
 
 def outcome_of(answer: Answer) -> Outcome:
-    """The result or error of ``answer``. Raises FrameError if it is malformed or unknown to this version."""
+    """Return the result or error of ``answer``. Raises ContentRefused if it is malformed or of another version."""
     error = _ERRORS.get(answer.kind)
     if error is not None:
-        return error(_decoded({"": _TEXT}, "", answer.body))
-    result: Result = _decoded(_RESULTS, answer.kind, answer.body)
+        return error(_decoded({"": _TEXT}, "", answer.body, answer))
+    result: Result = _decoded(_RESULTS, answer.kind, answer.body, answer)
     return result
 
 
@@ -249,14 +281,14 @@ def fits(outcome: Outcome, command: commands.Command) -> bool:
     return isinstance(outcome, SqsError) or type(outcome).__name__ == _ANSWERS[type(command).__name__]
 
 
-def _decoded(decoders: dict[str, Any], kind: str, body: msgspec.Raw) -> Any:
+def _decoded(decoders: dict[str, Any], kind: str, body: msgspec.Raw, of: Forward | Answer) -> Any:
     decoder = decoders.get(kind)
     if decoder is None:
-        raise UnknownKind(f"unknown kind {kind[:40]!r}")
+        raise ContentRefused(_header_of(of), f"unknown kind {kind[:40]!r}")
     try:
         return decoder.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise FrameError(str(error)) from error
+        raise ContentRefused(_header_of(of), str(error)) from error
 
 
 class Numbers:

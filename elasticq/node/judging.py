@@ -8,10 +8,12 @@ invariant of its own state.
 """
 
 from collections.abc import Callable
+from typing import Final
 
 from elasticq.engine import mutations as m
 from elasticq.engine.apply import apply_all
 from elasticq.engine.context import ExecutionContext, Outcome
+from elasticq.engine.judge import judge
 from elasticq.engine.ordering.contract import ContentsMissing
 from elasticq.engine.state import State
 from elasticq.engine.writers.contract import Undo, roll_back
@@ -21,6 +23,11 @@ from elasticq.model.limits import ENTRY_BYTES_MAX
 from elasticq.model.results import EmptyResult
 from elasticq.node.decision import Decision
 from elasticq.node.outputs import Failure
+
+_OF_MESSAGES: Final = frozenset(
+    (m.MessageStored, m.MessagesReceived, m.MessagesRemoved, m.VisibilityChanged, m.InvocationRecorded)
+)
+"""Mutations that the engine makes of numbers of its own and of bounded requests, most of all that there are."""
 
 Handler = Callable[[State, Call, ExecutionContext], Outcome]
 
@@ -38,6 +45,7 @@ class Judge:
         try:
             result, mutations = handler(state, call, context)
             decision = Decision(result, mutations, m.encode(mutations) if mutations else b"")
+            _check(decision)
         except (SqsError, ContentsMissing):
             raise
         except Exception as cause:
@@ -71,3 +79,14 @@ class Judge:
     def failed(self, action: str, cause: Exception) -> None:
         """Tell the shell of an exception that is answered with InternalFailure; ``action`` is the class that failed."""
         self._failures.append(Failure(action, cause))
+
+
+def _check(decision: Decision) -> None:
+    """Read a decision as the other members will. Raises an exception for what they would refuse.
+
+    An entry that they refuse would cut their links to this master, again and again.
+    """
+    for mutation in decision.mutations:
+        if type(mutation) not in _OF_MESSAGES:
+            judge(m.decode(decision.payload), index=0, voters=0)
+            return

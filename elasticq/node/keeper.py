@@ -13,18 +13,24 @@ from msgspec.structs import replace
 from elasticq.engine.actions.leases import is_leased
 from elasticq.engine.actions.send import check_size
 from elasticq.model.commands import Call, ReceiveMessage
-from elasticq.model.errors import InternalFailure, RequestTooLarge, ServiceUnavailable, SqsError
-from elasticq.model.group_commands import ElasticqHeartbeat
+from elasticq.model.errors import InternalFailure, InvalidParameterValue, RequestTooLarge, ServiceUnavailable, SqsError
 from elasticq.model.limits import FRAME_BYTES_MAX, Limits
 from elasticq.model.results import ReceiveMessageResult
 from elasticq.node.clock import ClusterClock
 from elasticq.node.effects import Effects
 from elasticq.node.forwarding import (
+    ANSWER_TAG,
     Answer,
     AnyForwardingMessage,
+    ContentRefused,
+    Forward,
     GiveBack,
+    Header,
     NotMaster,
     Withdraw,
+    call_of,
+    check_sender,
+    decode,
     encode,
     fits,
     forward_of,
@@ -33,10 +39,11 @@ from elasticq.node.forwarding import (
 from elasticq.node.judging import Judge
 from elasticq.node.outputs import Frame, HeldCall, Reply, Ticket
 from elasticq.node.pending_calls import FAREWELL_MS, PendingCalls, Remote, Sent
-from elasticq.node.waiting_calls import READS, WaitingCalls
+from elasticq.node.waiting_calls import WaitingCalls, is_read, may_wait
 from elasticq.replication.messages import FrameError
 
 UNKNOWN: Final = "The master did not answer; the outcome is unknown, a retry is safe."
+MASTERS_LOST_MAX: Final = 1
 DEADLINE_MARGIN_MS: Final = 500
 """How much sooner than its client is answered a call must be executed: members' estimates of cluster time differ."""
 
@@ -93,8 +100,30 @@ class Keeper(ABC):
         """Answer a call that has waited for a master as long as it may."""
 
     @abstractmethod
+    def read(self, forwarded: AnyForwardingMessage, now_ms: int) -> None:
+        """Take a message of another member. Raises FrameError if it is refused, ContentRefused if its content is."""
+
+    @abstractmethod
+    def content_refused(self, header: Header, reason: str) -> None:
+        """Do what follows from a message whose content cannot be read."""
+
+    @abstractmethod
     def _go_on_elsewhere(self, sent: Sent, now_ms: int) -> None:
         """Go on with a call for which the member that it went to did nothing, as it is not the master."""
+
+    def take(self, frame: bytes, link: str, now_ms: int) -> None:
+        """Take a frame that came over the link to the member ``link``, empty if unknown.
+
+        Raises FrameError if the frame is refused. Raises ContentRefused if only its content is, once that is answered.
+        """
+        try:
+            forwarded = decode(frame)
+            check_sender(forwarded.sender, link)
+            self.read(forwarded, now_ms)
+        except ContentRefused as error:
+            check_sender(error.header.sender, link)
+            self.content_refused(error.header, str(error))
+            raise
 
     # --- calls of this process's clients --------------------------------------------
 
@@ -113,7 +142,7 @@ class Keeper(ABC):
         Not without a deadline for its copies, which are told apart by the GUID only as long as that is remembered.
         """
         call = held.call
-        is_nameless = not call.invocation and not held.is_uncertain and not isinstance(call.command, READS)
+        is_nameless = not call.invocation and not held.is_uncertain and not is_read(call)
         is_bounded = self._waiting_calls.hold_ms > 0 and self._clock.is_linked
         if not (is_nameless and is_bounded and type(held.ticket) is not Remote and self.may_make_guids()):
             return call
@@ -160,6 +189,7 @@ class Keeper(ABC):
             if len(frame.data) > FRAME_BYTES_MAX:
                 check_size(call.command, self._limits)
                 raise RequestTooLarge(f"The request is too long for other members: {len(frame.data)} bytes.")
+            _check(frame)
             return frame
         raise InternalFailure
 
@@ -186,7 +216,7 @@ class Keeper(ABC):
 
     def _end_wait(self, number: int, sent: Sent) -> None:
         """Ask once for the answer of a receive or heartbeat that may wait at the member to which it went."""
-        if type(sent.held.call.command) in (ReceiveMessage, ElasticqHeartbeat) and not sent.is_ending:
+        if may_wait(sent.held.call) and not sent.is_ending:
             sent.is_ending = True
             self._write(self._forwarded(Withdraw, sent.to, number=number, wants_answer=True))
 
@@ -209,10 +239,14 @@ class Keeper(ABC):
         self._go_on_without_answer(moved, now_ms)
 
     def _go_on_without_answer(self, given_up: list[Sent], now_ms: int) -> None:
-        """Pass unanswered calls on again that have a GUID or only read, until their time is up; answer the others."""
+        """Pass unanswered calls on again that have a GUID or only read, until their time is up; answer the others.
+
+        A call may be what stopped its master. So it goes to one other master, and not to a third.
+        """
         for sent in given_up:
             held = sent.held
-            if self._waiting_calls.may_go_on(held, now_ms):
+            held.masters_lost += not may_wait(held.call)
+            if held.masters_lost <= MASTERS_LOST_MAX and self._waiting_calls.may_go_on(held, now_ms):
                 self._submit(held, now_ms)
             else:
                 self._effects.replies.append(Reply(held.ticket, ServiceUnavailable(UNKNOWN), 0))
@@ -261,6 +295,16 @@ class Keeper(ABC):
         else:
             self._effects.replies.append(Reply(sent.held.ticket, outcome, 0))
 
+    def _answer_refused(self, header: Header, reason: str) -> None:
+        """End the call whose answer cannot be read: it had its effect, which is not known here."""
+        if header.tag != ANSWER_TAG or header.incarnation != self._pending_calls.incarnation:
+            return
+        sent = self._pending_calls.sent.get(header.number)
+        if sent is not None and sent.to == header.sender and self._pending_calls.is_first(header.number):
+            self._pending_calls.arrived(header.number)
+            error = ServiceUnavailable(f"The answer of the master cannot be read here: {reason}")
+            self._effects.replies.append(Reply(sent.held.ticket, error, 0))
+
     def _on_not_master(self, forwarded: NotMaster, now_ms: int) -> None:
         """The sender did nothing for a call: pass it on to the next master, or let it wait for one."""
         if forwarded.incarnation != self._pending_calls.incarnation:
@@ -273,6 +317,21 @@ class Keeper(ABC):
             return
         sent.held.is_uncertain = sent.was_uncertain
         self._go_on_elsewhere(sent, now_ms)
+
+
+def _check(frame: Frame) -> None:
+    """Read the frame of a call as its receiver will. Raises the SqsError that its client gets if that fails."""
+    try:
+        forward = decode(frame.data)
+        assert isinstance(forward, Forward), "a call is passed on by a Forward"
+        call_of(forward)
+    except ContentRefused as error:
+        raise refused_call(str(error)) from None
+
+
+def refused_call(reason: str) -> SqsError:
+    """Return the error of a call that a member cannot take from another one. It had no effect."""
+    return InvalidParameterValue(f"A value of the request is out of its bounds: {reason}")
 
 
 def _may_be_empty(held: HeldCall) -> bool:

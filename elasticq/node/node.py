@@ -36,13 +36,11 @@ These rules cross the parts:
 from collections.abc import Iterable
 
 from elasticq.engine import mutations as m
-from elasticq.engine.apply import apply
 from elasticq.engine.move_tasks import Mover
 from elasticq.engine.state import State
 from elasticq.model.commands import Call
 from elasticq.model.errors import ServiceUnavailable
 from elasticq.model.results import ReceiveMessageResult, Result
-from elasticq.node import forwarding
 from elasticq.node.announcer import Announcer
 from elasticq.node.backpressure import SendBackpressure
 from elasticq.node.clock import ClusterClock
@@ -53,7 +51,7 @@ from elasticq.node.effects import Effects
 from elasticq.node.event_log import EventLog
 from elasticq.node.executor import LOST, Executor
 from elasticq.node.forwarder import Forwarder
-from elasticq.node.forwarding import FORWARDED, UnknownKind, check_sender
+from elasticq.node.forwarding import FORWARDED, ContentRefused, check_sender
 from elasticq.node.housekeeping import Housekeeping
 from elasticq.node.journal import Journal
 from elasticq.node.judging import Judge
@@ -64,6 +62,7 @@ from elasticq.node.outlet import Outlet
 from elasticq.node.outputs import Fetch, HeldCall, Reply, Ticket, Wanted
 from elasticq.node.peer import Peer
 from elasticq.node.replies import Replies
+from elasticq.node.restoring import restore
 from elasticq.node.settings import LeaseStatus, NodeSettings, NodeStatus
 from elasticq.node.status import StatusReport
 from elasticq.node.voter_changes import NOT_THE_MASTER, VoterChanges
@@ -97,9 +96,7 @@ class Node(Driven):
         self.settings = settings
         self.effects = effects = Effects()
         self.state = state = State()
-        for mutation in rows:
-            apply(state, mutation)
-        state.names.order()
+        set_aside = restore(state, rows, effects)
         self.clock = clock = ClusterClock()
         clock.ahead_ms = state.ahead_ms
         random = SeededRandom(entropy)
@@ -152,7 +149,9 @@ class Node(Driven):
             settings, state, replica, members, clock, effects, judge, leadership, executor, waiting_calls, incarnation
         )
         self._announcer = Announcer(replica, clock, effects, forwarder)
-        self._report = StatusReport(state, replica, members, clock, journal, digests, leadership, executor, forwarder)
+        self._report = StatusReport(
+            state, replica, members, clock, journal, digests, leadership, executor, forwarder, set_aside
+        )
         self._outlet, self._digests, self._content_cache = outlet, digests, content_cache
         self._backpressure, self._waiting_calls, self._replies = backpressure, waiting_calls, held
         self._stored_index = index
@@ -225,26 +224,24 @@ class Node(Driven):
         Frames behind a refused one of the same link are not read, as that link is about to be cut.
         """
         refused: dict[str, FrameError] = {}
-        unknown: list[tuple[str, FrameError]] = []
+        unread: list[tuple[str, FrameError]] = []
         self.journal.gathers = True
         for link, frame in frames:
             if link in refused:
                 continue
             try:
                 self._take_frame(frame, now_ms, link)
-            except UnknownKind as error:
-                unknown.append((link, error))
+            except ContentRefused as error:
+                unread.append((link, error))
             except FrameError as error:
                 refused[link] = error
         self.journal.gathers = False
         self._leave(now_ms)
-        return [*refused.items(), *unknown]
+        return [*refused.items(), *unread]
 
     def _take_frame(self, frame: bytes, now_ms: int, link: str) -> None:
         if frame[:1] == FORWARDED:
-            forwarded = forwarding.decode(frame)
-            check_sender(forwarded.sender, link)
-            self._forwarder.read(forwarded, now_ms)
+            self._forwarder.take(frame, link, now_ms)
             return
         message = messages.decode(frame)
         check_sender(message.sender, link)

@@ -19,12 +19,14 @@ class HeldCall(Struct, gc=False):
     """A call that waits here or was passed on; its client is answered by ``until_ms`` (boot clock) at the latest.
 
     is_uncertain: it may have had its effect.
+    masters_lost: how many masters were lost, or gave no answer in time, while they had it to execute.
     """
 
     call: Call
     ticket: Ticket
     until_ms: int
     is_uncertain: bool = False
+    masters_lost: int = 0
 
 
 class Frame(Struct, gc=False):

@@ -13,7 +13,7 @@ from elasticq.node import forwarding
 from elasticq.node.clock import ClusterClock
 from elasticq.node.driven import Driven
 from elasticq.node.effects import Effects
-from elasticq.node.forwarding import FORWARDED, Answer, MasterIs, NotMaster, UnknownKind, check_sender
+from elasticq.node.forwarding import FORWARDED, Answer, ContentRefused, Header, MasterIs, NotMaster
 from elasticq.node.judging import Judge
 from elasticq.node.keeper import Keeper
 from elasticq.node.members import GREETED_LEVEL, name_of
@@ -22,7 +22,7 @@ from elasticq.node.outputs import HeldCall, Reply, Ticket
 from elasticq.node.peer import Peer
 from elasticq.node.pending_calls import Sent
 from elasticq.node.settings import LeaseStatus, MemberStatus, NodeSettings, NodeStatus
-from elasticq.node.waiting_calls import READS, WaitingCalls
+from elasticq.node.waiting_calls import WaitingCalls, is_read
 from elasticq.replication.messages import FrameError
 from elasticq.replication.replica import MASTER
 
@@ -121,7 +121,7 @@ class ProxyCalls(Keeper):
         self._go_on_without_answer(self._pending_calls.lost_with(lambda to: to == member_id), now_ms)
 
     def read(self, forwarded: forwarding.AnyForwardingMessage, now_ms: int) -> None:
-        """Raises FrameError for a message that is refused, UnknownKind for a result of another version."""
+        """Take a message. Raises FrameError if it is refused, ContentRefused if the answer in it is."""
         if forwarded.to != self._member_id:
             return
         if isinstance(forwarded, MasterIs):
@@ -132,6 +132,10 @@ class ProxyCalls(Keeper):
             self._on_answer(forwarded)
         elif isinstance(forwarded, NotMaster):
             self._on_not_master(forwarded, now_ms)
+
+    def content_refused(self, header: Header, reason: str) -> None:
+        if header.to == self._member_id and header.cluster == self.cluster():
+            self._answer_refused(header, reason)
 
     def _on_master_is(self, told: MasterIs, now_ms: int) -> None:
         if told.sender not in self.linked:
@@ -163,7 +167,7 @@ class ProxyCalls(Keeper):
         route = self._route()
         if route is not None:
             self._forward(held, route[0], now_ms, is_relayed=route[1])
-        elif not self.trouble and (self._waiting_calls.hold_ms or isinstance(held.call.command, READS)):
+        elif not self.trouble and (self._waiting_calls.hold_ms or is_read(held.call)):
             self._hold(held, now_ms)
         else:
             self._refuse(held)
@@ -220,20 +224,18 @@ class Proxy(Driven):
 
     def receive_all(self, frames: list[tuple[str, bytes]], now_ms: int) -> list[tuple[str, FrameError]]:
         refused: dict[str, FrameError] = {}
-        unknown: list[tuple[str, FrameError]] = []
+        unread: list[tuple[str, FrameError]] = []
         for link, frame in frames:
             if link in refused or frame[:1] != FORWARDED:
                 continue  # nobody sends replication's frames to a proxy; they would mean nothing here
             try:
-                forwarded = forwarding.decode(frame)
-                check_sender(forwarded.sender, link)
-                self._calls.read(forwarded, now_ms)
-            except UnknownKind as error:
-                unknown.append((link, error))
+                self._calls.take(frame, link, now_ms)
+            except ContentRefused as error:
+                unread.append((link, error))
             except FrameError as error:
                 refused[link] = error
         self._leave()
-        return [*refused.items(), *unknown]
+        return [*refused.items(), *unread]
 
     def met(self, peer: Peer, now_ms: int) -> None:
         if peer.cluster_name != self.settings.cluster_name or peer.is_proxy:

@@ -151,6 +151,7 @@ class NodeStatus(Struct, frozen=True, kw_only=True):
     members: tuple[MemberStatus, ...] = ()
     stale_ms: int = 0
     discarded: int = 0
+    set_aside: int = 0
     digests: dict[int, str] = {}
     leases: int = 0
     held_calls: int = 0

@@ -28,6 +28,7 @@ class StatusReport:
         "_leadership",
         "_members",
         "_replica",
+        "_set_aside",
         "_state",
     )
 
@@ -42,6 +43,7 @@ class StatusReport:
         leadership: Leadership,
         executor: Executor,
         forwarder: Forwarder,
+        set_aside: int,
     ) -> None:
         self._state = state
         self._replica = replica
@@ -52,6 +54,7 @@ class StatusReport:
         self._leadership = leadership
         self._executor = executor
         self._forwarder = forwarder
+        self._set_aside = set_aside
 
     def status(self, now_ms: int, groups_max: int) -> NodeStatus:
         """What ``/ready`` and ``/cluster`` tell of this member."""
@@ -77,6 +80,7 @@ class StatusReport:
             members=self._members.statuses(),
             stale_ms=self._leadership.stale_ms(now_ms),
             discarded=self._journal.discarded,
+            set_aside=self._set_aside,
             digests=dict(self._digests.by_index),
             leases=len(self._state.leases),
             held_calls=self._forwarder.held_calls,

@@ -203,6 +203,16 @@ class Waiters:
             return None
         return heappop(self._deadlines)[2]
 
+    def take_all(self) -> list[Waiter]:
+        """Remove and return all of them."""
+        found = self.all()
+        for waiter in found:
+            self.remove(waiter)
+        self._deadlines.clear()
+        self._dues.clear()
+        self._due_at.clear()
+        return found
+
     def expect(self, queue_id: int, due_ms: int | None) -> None:
         """A message of an awaited queue may become available at cluster time ``due_ms``."""
         if due_ms is None or queue_id not in self._by_queue:

@@ -15,42 +15,20 @@ from elasticq.engine.actions.receive import wait_s
 from elasticq.engine.contents import message_bytes
 from elasticq.engine.state import State
 from elasticq.model import topic_commands as t
+from elasticq.model.actions import READ_ONLY
 from elasticq.model.commands import (
     Call,
     ChangeMessageVisibilityBatch,
     DeleteMessageBatch,
-    GetQueueAttributes,
-    GetQueueUrl,
-    ListDeadLetterSourceQueues,
-    ListQueues,
-    ListQueueTags,
     ReceiveMessage,
     SendMessage,
     SendMessageBatch,
 )
 from elasticq.model.errors import SqsError
-from elasticq.model.extensions import Peek
-from elasticq.model.group_commands import ElasticqDescribeGroups
+from elasticq.model.group_commands import ElasticqHeartbeat
 from elasticq.model.limits import WAIT_S_MAX
 from elasticq.node.outputs import HeldCall, Ticket
 
-READS: Final = (
-    ElasticqDescribeGroups,
-    GetQueueAttributes,
-    GetQueueUrl,
-    ListDeadLetterSourceQueues,
-    ListQueueTags,
-    ListQueues,
-    Peek,
-    t.GetDataProtectionPolicy,
-    t.GetSubscriptionAttributes,
-    t.GetTopicAttributes,
-    t.ListSubscriptions,
-    t.ListSubscriptionsByTopic,
-    t.ListTagsForResource,
-    t.ListTopics,
-    t.NothingThere,
-)
 WAITING_CALLS_MAX: Final = 10_000
 WAITING_BYTES_MAX: Final = 48 * 1_048_576  # well below what a link may have unsent, as all leave at once
 CALL_BYTES: Final = 1_024  # of a call beside its entries
@@ -123,13 +101,13 @@ class WaitingCalls:
 
         That is safe for a call with a GUID, and for one that changes nothing.
         """
-        is_safe = bool(held.call.invocation) or isinstance(held.call.command, READS)
+        is_safe = bool(held.call.invocation) or is_read(held.call)
         return is_safe and self.hold_ms > 0 and now_ms < held.until_ms
 
     def hold(self, held: HeldCall, now_ms: int, *, is_bounded: bool = True) -> bool:
         """Let the call wait until its time; False if that is over or, with ``is_bounded``, too many wait already."""
         until_ms = held.until_ms
-        if not self.hold_ms or isinstance(held.call.command, READS):
+        if not self.hold_ms or is_read(held.call):
             until_ms = min(until_ms, now_ms + self._read_wait_ms)
         size_bytes = _size_bytes(held.call)
         is_full = len(self._waiting) >= WAITING_CALLS_MAX or self._bytes + size_bytes > WAITING_BYTES_MAX
@@ -180,6 +158,16 @@ class WaitingCalls:
         while self._deadlines and self._deadlines[0][1] not in self._waiting:
             heappop(self._deadlines)
         return self._deadlines[0][0] if self._deadlines else None
+
+
+def is_read(call: Call) -> bool:
+    """Return whether the call changes nothing, not even the visibility of a message."""
+    return type(call.command).__name__ in READ_ONLY
+
+
+def may_wait(call: Call) -> bool:
+    """Return whether the master may let the call wait: for a message, or for a change in a consumer group."""
+    return type(call.command) in (ReceiveMessage, ElasticqHeartbeat)
 
 
 def _wait_ms(state: State | None, call: Call) -> int:

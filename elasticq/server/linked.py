@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Final
 
 from elasticq.model.histogram import Histogram
-from elasticq.node.forwarding import UnknownKind
+from elasticq.node.forwarding import ContentRefused
 from elasticq.node.outputs import Frame
 from elasticq.node.peer import Peer
 from elasticq.peers.peers import Peers
@@ -165,13 +165,13 @@ class Linked(ABC):
         self._frames.append((member_id, frame))
 
     def _take_frames(self) -> None:
-        """Give the frames to the runtime. A refused frame costs its link; one of another version is ignored."""
+        """Give the frames to the runtime. A refused frame costs its link; a refused content does not."""
         frames, self._frames = self._frames, []
         if not frames:
             return
         with suppress(RuntimeStopped):  # its failure is known, and the process about to end
             for member_id, error in self.runtime.receive(frames):
-                if isinstance(error, UnknownKind):
+                if isinstance(error, ContentRefused):
                     _log.warning("frame_dropped %s", error)
                 elif self._peers is not None:
                     self._peers.cut(member_id, str(error))

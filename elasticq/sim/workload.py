@@ -61,9 +61,7 @@ class Workload:
 
     def is_searched_since(self, since_us: int) -> bool:
         """Return whether receives that began at ``since_us`` or later found every queue and partition empty."""
-        return all(
-            self.found_empty_us.get((queue.name, partition), -1) >= since_us for queue, partition in self.places
-        )
+        return all(self.found_empty_us.get((queue.name, partition), -1) >= since_us for queue, partition in self.places)
 
     def naming(self, queue: LoadQueue, messages: list[SentMessage]) -> None:
         """A client is about to send these messages."""

@@ -111,10 +111,6 @@ ENTRIES = {
     "of a mutation that nobody knows": lambda at, term: [entry(at, term, payload=b"\x91\x92\x7f\x01")],
     "of rows on disk": lambda at, term: [entry(at, term, m.RowsRestored(1, [1], [], [], [], [], []))],
     "whose columns do not fit": lambda at, term: [entry(at, term, m.MessagesReceived(1, 1, 1, [1, 2], [1], [1], [1]))],
-    "whose attributes are no numbers": lambda at, term: [
-        entry(at, term, m.QueueCreated(7, "000000000000", "q", {"DelaySeconds": "soon"}, {}, 1))
-    ],
-    "of a policy that is none": lambda at, term: [entry(at, term, m.QueueAttributesSet(7, {"RedrivePolicy": "[]"}, 1))],
     "of a subscription that is left and not pending": lambda at, term: [
         entry(at, term, m.SubscriptionSet(1, 2, "k", "", "http", "http://e", {}, "p", "o", "", 1, is_left=True))
     ],
@@ -311,7 +307,7 @@ def test_a_letter_of_another_version_is_told_from_a_bad_one() -> None:
     newer = f.encode(replace(forwarded, kind="FoldMessages"))
     ((link, error),) = cluster.node(master).receive_all([("e", newer)], cluster.now_ms)
     assert link == "e"
-    assert isinstance(error, f.UnknownKind)
+    assert isinstance(error, f.ContentRefused)
 
 
 def test_where_no_term_is_left_nobody_stands() -> None:

@@ -11,6 +11,7 @@ from elasticq.engine.ordering.kinds import KINDS, kind_named
 from elasticq.engine.redrive_policies import POLICY, read_policy
 from elasticq.engine.state import COPY_TO, MOVE_TO, Queue, State
 from elasticq.model import commands as c
+from elasticq.model import documents
 from elasticq.model.errors import InvalidParameterValue
 from elasticq.model.names import account_of, neighbour, queue_arn, queue_path
 from elasticq.model.results import QueueDeclaredResult
@@ -99,7 +100,7 @@ def of_template(template: c.DeclareQueue, key: tuple[str, str], own_region: str)
         target = read_policy(redrive, owner).target[1]
         if kind_named(target).exchanges_with(kind):
             arn = queue_arn(own_region, owner, target)
-            attributes[POLICY] = json.dumps({**json.loads(redrive), "deadLetterTargetArn": arn})
+            attributes[POLICY] = json.dumps({**documents.read(redrive), "deadLetterTargetArn": arn})
     own = (template.copy_to, template.move_to)
     copy_to, move_to = ("" if target == name else target for target in own)
     return c.DeclareQueue(name, attributes, dict(template.tags), copy_to, move_to)

@@ -12,7 +12,7 @@ from elasticq.engine.identity import next_sequence
 from elasticq.engine.redrive import sources_of
 from elasticq.engine.state import Queue, State
 from elasticq.engine.sweep import expired_counts
-from elasticq.model import limits
+from elasticq.model import documents, limits
 from elasticq.model.commands import Call, CancelMessageMoveTask, ListMessageMoveTasks, StartMessageMoveTask
 from elasticq.model.errors import InvalidParameterValue, MissingParameter, OverLimit, ResourceNotFound
 from elasticq.model.names import arn_region, parse_queue_arn
@@ -117,9 +117,9 @@ def cancel_message_move_task(
 def _read_handle(handle: str) -> tuple[str, str]:
     """(task id, source ARN). Raises InvalidParameterValue."""
     try:
-        members = json.loads(b64decode(handle, validate=True))
+        members = documents.read(b64decode(handle, validate=True).decode())
         task_id, source_arn = members["taskId"], members["sourceArn"]
-    except (ValueError, TypeError, KeyError, RecursionError):
+    except (ValueError, TypeError, KeyError):
         task_id = source_arn = None
     if not isinstance(task_id, str) or not isinstance(source_arn, str):
         raise InvalidParameterValue("Value for parameter TaskHandle is invalid.")

@@ -1,6 +1,5 @@
 """CreateTopic, DeleteTopic, ListTopics, the attributes of topics, and their data protection policies."""
 
-import json
 from itertools import islice
 
 from msgspec.structs import replace
@@ -14,7 +13,7 @@ from elasticq.engine.topic_arns import arn_of, named_resource, named_topic, topi
 from elasticq.engine.topic_paging import read_token, token_of
 from elasticq.engine.topic_removal import removed
 from elasticq.engine.topics import Topic
-from elasticq.model import limits
+from elasticq.model import documents, limits
 from elasticq.model import topic_commands as t
 from elasticq.model.commands import Call
 from elasticq.model.errors import TopicLimitExceeded, invalid_parameter
@@ -112,8 +111,8 @@ def _check_subscribers(topic: Topic, message_bytes: int) -> None:
 def _checked_policy(text: str) -> str:
     if text:
         try:
-            document = json.loads(text)
-        except (ValueError, RecursionError):
+            document = documents.read(text)
+        except documents.Unreadable:
             document = None
         if not isinstance(document, dict):
             raise invalid_parameter("DataProtectionPolicy Reason: it is no JSON object")

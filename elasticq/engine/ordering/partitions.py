@@ -29,6 +29,13 @@ PARTITIONS: Final = "ElasticqPartitions"
 RANGE: Final = (PARTITIONS_MIN, PARTITIONS_MAX)
 
 
+def partitions_of(attributes: dict[str, str]) -> int:
+    """Return the number of partitions of a FIFO queue with these attributes; 0 without partitions."""
+    value = attributes.get(PARTITIONS, "")
+    count = int(value) if value.isascii() and value.isdigit() and len(value) <= len(str(PARTITIONS_MAX)) else 0
+    return count if PARTITIONS_MIN <= count <= PARTITIONS_MAX else 0
+
+
 class Line:
     """The free groups of one partition, in the order in which they became free; ``entries`` is a heap."""
 

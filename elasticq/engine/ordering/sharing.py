@@ -1,10 +1,9 @@
 """What the attributes of a standard queue say of how its groups share its receives, and which values they may have."""
 
-import json
 from string import punctuation
 from typing import Final
 
-from elasticq.model import limits
+from elasticq.model import documents, limits
 from elasticq.model.errors import InvalidAttributeValue
 
 FAIRNESS: Final = "ElasticqFairness"
@@ -32,7 +31,7 @@ class Sharing:
         self.in_flight_max = int(attributes.get(IN_FLIGHT_MAX, 0))
         self.is_adaptive = self.strategy == ADAPTIVE
         is_weighted = self.strategy == WEIGHTED and WEIGHTS in attributes
-        self.weights: dict[str, int] = _read(attributes[WEIGHTS]) if is_weighted else {}
+        self.weights: dict[str, int] = read_weights(attributes[WEIGHTS]) if is_weighted else {}
 
 
 def sharing_of(attributes: dict[str, str]) -> Sharing | None:
@@ -61,17 +60,17 @@ def check_weights(name: str, value: str) -> str:
     """Raises InvalidAttributeValue. Groups that the queue does not have may have a weight: they may come."""
     if value:
         try:
-            _read(value)
+            read_weights(value)
         except ValueError as error:
             raise InvalidAttributeValue(f"Invalid value for the parameter {name}. Reason: {error}") from None
     return value
 
 
-def _read(value: str) -> dict[str, int]:
+def read_weights(value: str) -> dict[str, int]:
     """Returns the weights by name. Raises ValueError, whose text says what is wrong."""
     try:
-        weights = json.loads(value)
-    except (ValueError, RecursionError):
+        weights = documents.read(value)
+    except documents.Unreadable:
         weights = None
     if not isinstance(weights, dict):
         raise ValueError("Must be a JSON map of groups and their weights.")

@@ -58,7 +58,7 @@ MANY = json.dumps({str(at): 1 for at in range(limits.GROUP_WEIGHTS_MAX + 1)})
         ("ElasticqGroupWeights", '{"a": 1001}', "between 1 and 1000"),
         ("ElasticqGroupWeights", '{"a": 1.5}', "between 1 and 1000"),
         ("ElasticqGroupWeights", '{"a": true}', "between 1 and 1000"),
-        ("ElasticqGroupWeights", '{"a": NaN}', "between 1 and 1000"),
+        ("ElasticqGroupWeights", '{"a": NaN}', "Must be a JSON map"),
         ("ElasticqGroupWeights", MANY, "at most 1000 weights"),
         ("ElasticqMaxInFlightPerGroup", "-1", "ElasticqMaxInFlightPerGroup"),
         ("ElasticqMaxInFlightPerGroup", "120001", "ElasticqMaxInFlightPerGroup"),

@@ -1,0 +1,50 @@
+"""Reader of the JSON documents that clients store: policies, weights, redrive and delivery policies, filters.
+
+Decoders raise RecursionError when the stack is nearly full. So a caller on a short stack reads what a caller on a
+deep stack cannot. This reader refuses by the depth of the text alone: every caller can read what one caller could.
+"""
+
+import re
+from typing import Any, Final
+
+import msgspec
+
+from elasticq.model.limits import DOCUMENT_DEPTH_MAX
+
+_STRING: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_REMOVED: Final = "."  # keeps the pairs around it for the next round: each round removes one level
+_NO_BRACKETS: Final = re.compile(r"[^\[\]{}]+")
+
+
+class Unreadable(ValueError):
+    """The text is no JSON document, or nests too deeply. Its text gives the reason."""
+
+
+def read(text: str, depth_max: int = DOCUMENT_DEPTH_MAX) -> Any:
+    """Return the value of a JSON text.
+
+    Raises Unreadable for text that is no JSON or has more than ``depth_max`` lists and objects inside each other.
+    NaN, Infinity, lone surrogates and numbers beyond a double are no JSON.
+    """
+    check_depth(text, depth_max)
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, ValueError) as error:
+        raise Unreadable(str(error)) from None
+
+
+def check_depth(text: str, depth_max: int = DOCUMENT_DEPTH_MAX) -> None:
+    """Raise Unreadable for text with more than ``depth_max`` lists and objects inside each other.
+
+    The cost grows with the length of the text, and does not depend on its shape.
+    """
+    if text.count("[") + text.count("{") <= depth_max:
+        return
+    brackets = _NO_BRACKETS.sub("", _STRING.sub("", text))
+    for _ in range(depth_max):
+        outer = brackets.replace("[]", _REMOVED).replace("{}", "").replace(_REMOVED, "")
+        if outer == brackets:
+            break
+        brackets = outer
+    if "[" in brackets or "{" in brackets:
+        raise Unreadable(f"it nests more than {depth_max} levels deep")
