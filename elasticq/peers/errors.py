@@ -10,6 +10,7 @@ PeerError
 │   └── RefusedFrame
 ├── HandshakeError: frames of somebody who does not belong here
 │   ├── WrongSecret
+│   ├── OtherProtocol
 │   ├── OtherClusterName
 │   ├── TwoClusters
 │   └── SelfMet
@@ -38,7 +39,7 @@ class WrongLength(FrameError):
 
 
 class WrongVersion(FrameError):
-    """The other side's format of frames, or its range of protocols, is not understood here."""
+    """The other side's format of frames is not understood here."""
 
     reason = "wrong_version"
 
@@ -77,6 +78,12 @@ class WrongSecret(HandshakeError):
     """The other side could not prove that it knows the cluster secret, or only one side has one."""
 
     reason = "wrong_secret"
+
+
+class OtherProtocol(HandshakeError):
+    """The other side speaks other protocols, or is another build of a protocol that is not released yet."""
+
+    reason = "other_protocol"
 
 
 class OtherClusterName(HandshakeError):

@@ -19,9 +19,9 @@ from hashlib import blake2b
 from hmac import compare_digest
 
 from elasticq.node.peer import Peer
-from elasticq.peers.errors import OtherClusterName, SelfMet, TwoClusters, UnexpectedKind, WrongSecret, WrongVersion
+from elasticq.peers.errors import OtherClusterName, OtherProtocol, SelfMet, TwoClusters, UnexpectedKind, WrongSecret
 from elasticq.peers.frames import HELLO, PROOF
-from elasticq.peers.messages import PROTOCOL_MAX, PROTOCOL_MIN, Hello, Purpose, decode, encode
+from elasticq.peers.messages import PROTOCOL_MAX, PROTOCOL_MIN, SCHEMA, Hello, Purpose, decode, encode
 
 NONCE_BYTES = 32
 _KEY_BYTES = 32
@@ -31,7 +31,7 @@ def make_hello(
     peer: Peer, purpose: Purpose, *, is_keyed: bool, nonce: bytes, standing_ms: int = 0, uptime_ms: int = 0
 ) -> Hello:
     assert len(nonce) == NONCE_BYTES, "nonces are 32 random bytes"
-    return Hello(PROTOCOL_MIN, PROTOCOL_MAX, purpose, is_keyed, nonce, standing_ms, uptime_ms, peer)
+    return Hello(PROTOCOL_MIN, PROTOCOL_MAX, purpose, is_keyed, nonce, standing_ms, uptime_ms, peer, SCHEMA)
 
 
 class Handshake:
@@ -81,9 +81,14 @@ class Handshake:
     def _check(self, hello: Hello) -> None:
         ours = self.ours
         if hello.protocol_min > ours.protocol_max or hello.protocol_max < ours.protocol_min:
-            raise WrongVersion(
-                f"it speaks protocols {hello.protocol_min} to {hello.protocol_max}, "
-                f"this member {ours.protocol_min} to {ours.protocol_max}: upgrade the older one"
+            raise OtherProtocol(
+                f"{hello.peer.name} speaks protocols {hello.protocol_min} to {hello.protocol_max}, "
+                f"{ours.peer.name} {ours.protocol_min} to {ours.protocol_max}: upgrade the older one"
+            )
+        if hello.protocol_max == ours.protocol_max and hello.schema != ours.schema:
+            raise OtherProtocol(
+                f"{hello.peer.name} and {ours.peer.name} are different builds of protocol {ours.protocol_max} "
+                "that do not understand each other: run the same build on all members"
             )
         if hello.peer.cluster_name != ours.peer.cluster_name:
             raise OtherClusterName(

@@ -11,6 +11,12 @@ from elasticq.peers.errors import BadMessage
 
 PROTOCOL_MIN = 1
 PROTOCOL_MAX = 1
+SCHEMA = "bda732874ccb4223"
+"""A digest of what members of PROTOCOL_MAX say to each other; tests/peers/test_schema.py makes and compares it.
+
+Two builds of one protocol with different digests misunderstand each other, so they refuse the link. Once the protocol
+is released, a change of the digest needs a higher PROTOCOL_MAX.
+"""
 KNOWN_MAX = 64  # addresses in one greeting
 
 Purpose = Literal["link", "transfer"]
@@ -26,7 +32,7 @@ class Hello(Struct, array_like=True, frozen=True):
     """The first frame of each side.
 
     standing_ms: how long the process has had a link to anybody without a break; uptime_ms: how long it has run.
-    They decide which of two processes keeps a name.
+    They decide which of two processes keeps a name. schema: the SCHEMA of protocol_max.
     """
 
     protocol_min: int
@@ -37,6 +43,7 @@ class Hello(Struct, array_like=True, frozen=True):
     standing_ms: Count
     uptime_ms: Count
     peer: Peer
+    schema: PeerText = ""
 
 
 class Known(Struct, array_like=True, frozen=True):

@@ -22,12 +22,12 @@ from elasticq.peers.admission import claim_of, is_elder, is_rival, proxies_max, 
 from elasticq.peers.book import RUMOUR_S, Book
 from elasticq.peers.connection import HANDSHAKE_S, Connection
 from elasticq.peers.dial import Dialler, Target
-from elasticq.peers.errors import PeerError, RefusedFrame, SelfMet, TwoClusters, Unreachable
+from elasticq.peers.errors import OtherProtocol, PeerError, RefusedFrame, SelfMet, TwoClusters, Unreachable
 from elasticq.peers.frames import FRAME_BYTES_MAX
 from elasticq.peers.handshake import NONCE_BYTES, Handshake, check_cluster, make_hello
 from elasticq.peers.link import Link
 from elasticq.peers.links import Links
-from elasticq.peers.messages import CROWDED, DUPLICATE, HELD, Hello, Known, Purpose, Refused
+from elasticq.peers.messages import CROWDED, DUPLICATE, HELD, STRANGER, Hello, Known, Purpose, Refused
 from elasticq.peers.own_address import OwnAddress
 from elasticq.peers.questions import Answer, Questions
 from elasticq.peers.refusal_log import RefusalLog
@@ -226,6 +226,10 @@ class Peers:
             "conflicts": self._refusal_log.conflicts(self._loop.time()),
         }
 
+    def conflict(self) -> str:
+        """Return why another member and this one refused each other within the last minute, empty if none did."""
+        return next(iter(self._refusal_log.conflicts(self._loop.time())), "")
+
     # Called by connections (connection.Owner).
 
     def handshake(self, connection: Connection) -> Handshake:
@@ -286,6 +290,8 @@ class Peers:
             return
         now_s = self._loop.time()
         self._refusal_log.say("refused_by_peer", connection.place, refused.reason, now_s)
+        if refused.code == STRANGER and connection.is_dialler:
+            self._refusal_log.conflict(refused.reason, now_s)
         if refused.code == HELD and connection.is_established and self._refusals.is_final(now_s):
             self._receiver.refused(refused.reason)
 
@@ -293,7 +299,7 @@ class Peers:
         if isinstance(error, SelfMet):
             return
         self._refusal_log.note(error, connection.place, self._loop.time())
-        if isinstance(error, TwoClusters):
+        if isinstance(error, (TwoClusters, OtherProtocol)):
             self._refusal_log.conflict(str(error), self._loop.time())
 
     def closed(self, connection: Connection) -> None:

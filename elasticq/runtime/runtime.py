@@ -69,6 +69,10 @@ def no_discarded(entries: list[Entry]) -> None:
     """Take the discarded entries where nobody asked to keep them."""
 
 
+def _no_obstacle() -> str:
+    return ""
+
+
 def no_news(news: list[News]) -> None:
     """Take what happened to the cluster where nobody logs it."""
 
@@ -101,6 +105,7 @@ class Runtime:
         "_verdicts",
         "_wall_clock",
         "_wanted",
+        "obstacle",
         "stopped",
     )
 
@@ -137,6 +142,7 @@ class Runtime:
         self._timer: TimerHandle | None = None
         self._armed_at_ms = NEVER_MS
         self._verdicts: dict[int, bool | None] = {}  # are the rows whole? By log index; None: that is being checked
+        self.obstacle: Callable[[], str] = _no_obstacle
         self.stopped = False
 
     def start(self) -> None:
@@ -310,6 +316,8 @@ class Runtime:
 
     def status(self, groups_max: int = 0) -> NodeStatus:
         status = self._node.status(self._clock(), groups_max)
+        if not status.ready and (obstacle := self.obstacle()):
+            status = replace(status, reason=f"{status.reason}; {obstacle}")
         if status.digests or self._verdicts:
             status = replace(status, digests=self._checked(status.digests))
         return status

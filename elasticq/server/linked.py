@@ -138,11 +138,13 @@ class Linked(ABC):
     def _make_peers(self) -> Peers:
         settings = self._peer_settings()
         try:
-            return Peers(
+            peers = Peers(
                 settings, self._loop, introduce=lambda: self.runtime.introduce(), receiver=self, snapshots=self
             )
         except PeerSettingsError as error:
             raise SettingsError(str(error)) from error
+        self.runtime.obstacle = peers.conflict
+        return peers
 
     def renew_secrets(self) -> None:
         """Read the secrets and certificates of the links anew. Raises SettingsError; nothing changed then."""

@@ -12,15 +12,15 @@ from elasticq.peers.errors import (
     FrameError,
     HandshakeError,
     OtherClusterName,
+    OtherProtocol,
     SelfMet,
     TwoClusters,
     UnexpectedKind,
     WrongSecret,
-    WrongVersion,
 )
 from elasticq.peers.frames import HELLO, PROOF
 from elasticq.peers.handshake import Handshake, check_cluster, make_hello
-from elasticq.peers.messages import Hello, encode
+from elasticq.peers.messages import PROTOCOL_MAX, Hello, encode
 from tests.peers.community import make_peer
 
 SECRET = b"open sesame"
@@ -161,7 +161,15 @@ def test_a_member_recognizes_itself() -> None:
 def test_protocol_ranges_must_overlap() -> None:
     acceptor = make_side("b", is_dialler=False)
     hello = Hello(2, 9, "link", True, b"n" * 32, 0, 0, make_peer("a"))
-    with pytest.raises(WrongVersion, match="2 to 9"):
+    with pytest.raises(OtherProtocol, match="2 to 9"):
+        acceptor.step(HELLO, encode(hello))
+
+
+@pytest.mark.parametrize("schema", ["", "0123456789abcdef"])
+def test_builds_of_one_protocol_that_misunderstand_each_other_are_refused(schema: str) -> None:
+    acceptor = make_side("b", is_dialler=False)
+    hello = Hello(1, PROTOCOL_MAX, "link", True, b"n" * 32, 0, 0, make_peer("a"), schema)
+    with pytest.raises(OtherProtocol, match="different builds"):
         acceptor.step(HELLO, encode(hello))
 
 

@@ -108,6 +108,7 @@ class Member:
         skewed = cluster.skews[at : at + 1]
         self.clocks = Clocks.make(cluster.directory / f"{name}.clocks", *skewed) if skewed else None
         self.knows_time = False  # has heard a master since its start, for certain
+        self.module = "elasticq"
 
     # The process.
 
@@ -120,7 +121,7 @@ class Member:
         arguments += ["--memory"] if cluster.memory else ["--data-dir", str(self.data)]
         if cluster.secret_file:
             arguments += ["--cluster-secret-file", str(cluster.secret_file)]
-        module = ["tests.system.cluster.clocked", str(self.clocks.file)] if self.clocks else ["elasticq"]
+        module = ["tests.system.cluster.clocked", str(self.clocks.file)] if self.clocks else [self.module]
         return [sys.executable, "-m", *module, "server", *arguments, *cluster.extra]
 
     def start(self) -> None:
