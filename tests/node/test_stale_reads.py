@@ -3,10 +3,12 @@
 import pytest
 
 from elasticq.model import commands as c
+from elasticq.model.actions import READ_ONLY
 from elasticq.model.errors import QueueDoesNotExist, ServiceUnavailable
 from elasticq.model.results import ListQueuesResult, QueueUrlResult, StaleResult
 from elasticq.node.waiting_calls import WAITING_CALLS_MAX
 from tests.node.cluster import Cluster
+from tests.peers.test_schema import subclasses
 
 SEND = c.SendMessage(queue_url="jobs", message_body="x")
 READ_WAIT_MS = 3_000
@@ -57,6 +59,18 @@ def test_read_waits_for_a_master_and_is_answered_stale_then(alone: Cluster, comm
     assert isinstance(outcome, StaleResult)
     assert type(outcome.result) in (ListQueuesResult, QueueUrlResult) or "QueueArn" in outcome.result.attributes  # type: ignore[attr-defined]
     assert 4_000 <= outcome.age_ms <= 60_000
+
+
+@pytest.mark.parametrize("name", sorted(READ_ONLY))
+def test_every_read_of_the_table_of_actions_waits_for_a_master(alone: Cluster, name: str) -> None:
+    """A read that is none for the node would be refused here at once."""
+    kind = next(each for each in subclasses(c.Command) if each.__name__ == name)
+    (member,) = alone.names
+    ticket = alone.say(member, kind())
+    assert alone.answers(member, ticket) == []
+    alone.advance(READ_WAIT_MS)
+    outcome = alone.answer(member, ticket)
+    assert not isinstance(outcome, ServiceUnavailable)
 
 
 @pytest.mark.parametrize("command", WRITES)

@@ -9,9 +9,10 @@ from elasticq.model import errors
 from elasticq.model.results import ReceiveMessageResult
 from elasticq.node import executor as executor_module
 from elasticq.node.waiters import Waiters
-from tests.node.cluster import Solo, call_of
+from tests.node.cluster import Cluster, Solo, call_of
 
 EMPTY = [ReceiveMessageResult()]
+GUID = b"g" * 16
 
 
 @pytest.fixture
@@ -360,3 +361,22 @@ def test_left_waits_do_not_pile_up() -> None:
         waiters.add(call_of(c.ReceiveMessage()), ticket, 1, 20_000 + ticket)
         waiters.cancel(ticket)
     assert len(waiters._deadlines) <= 130
+
+
+def test_member_that_is_master_no_more_shows_no_waiting_receive() -> None:
+    """The page and the metrics read what the node holds: it must be what the executor fills."""
+    cluster = Cluster(hold_ms=25_000)
+    cluster.introduce_all()
+    former = cluster.elect()
+    cluster.do(former, c.CreateQueue(queue_name="jobs"))
+    for _ in range(2):
+        cluster.submit(former, c.ReceiveMessage(queue_url="jobs", wait_time_seconds=20), GUID)
+        assert cluster.node(former).waiters.count == 1
+        cluster.isolate(former)
+        other = cluster.elect_other(than=former)
+        cluster.heal()
+        cluster.advance(1_000)
+        assert cluster.node(former).waiters.count == 0
+        assert cluster.node(other).waiters.count == 1
+        cluster.do(other, c.SendMessage(queue_url="jobs", message_body="x"))
+        former = other
