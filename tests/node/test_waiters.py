@@ -12,7 +12,6 @@ from elasticq.node.waiters import Waiters
 from tests.node.cluster import Cluster, Solo, call_of
 
 EMPTY = [ReceiveMessageResult()]
-GUID = b"g" * 16
 
 
 @pytest.fixture
@@ -369,8 +368,8 @@ def test_member_that_is_master_no_more_shows_no_waiting_receive() -> None:
     cluster.introduce_all()
     former = cluster.elect()
     cluster.do(former, c.CreateQueue(queue_name="jobs"))
-    for _ in range(2):
-        cluster.submit(former, c.ReceiveMessage(queue_url="jobs", wait_time_seconds=20), GUID)
+    for guid in (b"1" * 16, b"2" * 16):
+        cluster.submit(former, c.ReceiveMessage(queue_url="jobs", wait_time_seconds=20), guid)
         assert cluster.node(former).waiters.count == 1
         cluster.isolate(former)
         other = cluster.elect_other(than=former)
