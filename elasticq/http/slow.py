@@ -23,12 +23,12 @@ from elasticq.http import audit, exchange, peeking, rest, testing
 from elasticq.http.caller import credential_of, invocation
 from elasticq.http.context import (
     BUSY_TEXT,
-    DECODED_TIMES,
     STOPPING_TEXT,
     WAITING_FREE_BYTES,
     Connection,
     ServerContext,
     command_bytes,
+    rest_bytes,
 )
 from elasticq.http.exchange import Answer
 from elasticq.http.facts import Head
@@ -145,7 +145,7 @@ class SlowPath:
         if connection is None:  # its client left before this began; under TLS the transport is still there then
             raise asyncio.CancelledError
         assert connection.slow_request is not None
-        keeps_open = False
+        keeps_open, response = False, None
         try:
             response = await self._route(Asked(request, *connection.slow_request, connection))
             if self._context.stopping:
@@ -158,6 +158,8 @@ class SlowPath:
             await response.write_eof()  # here, so that the next request waits until all of it is written
             keeps_open = bool(response.keep_alive)
         finally:
+            if isinstance(response, rest.Stream):
+                response.end()
             connection.slow_ended(keeps_open=keeps_open)
         return response
 
@@ -174,10 +176,11 @@ class SlowPath:
             return self._refuse(asked, AccessDenied(reason))
         if path in testing.PATHS:
             return await self._test(asked)
-        if request.method == "OPTIONS":
-            response = self._preflight(request)
-        elif path.removeprefix(self._context.context_path).startswith(BASES):
+        is_preflight = request.method == "OPTIONS" and "Access-Control-Request-Method" in request.headers
+        if path.removeprefix(self._context.context_path).startswith(BASES) and not is_preflight:
             response = await self._rest(asked)
+        elif request.method == "OPTIONS":
+            response = self._preflight(is_asked=is_preflight)
         elif path == peeking.PEEK_PATH and request.method == "POST":
             response = await self._peek(asked)
         elif path.startswith(peeking.LIST_PATH) and request.method in ("GET", "POST"):
@@ -214,9 +217,9 @@ class SlowPath:
             status, answer = 503, {"code": "ServiceUnavailable", "message": STOPPING_TEXT}
         return web.Response(status=status, body=msgspec.json.encode(answer), content_type="application/json")
 
-    def _preflight(self, request: web.BaseRequest) -> web.Response:
+    def _preflight(self, *, is_asked: bool) -> web.Response:
         """Tell a browser what pages of other origins may send: nothing without the headers of ``_allow_page``."""
-        if "Access-Control-Request-Method" not in request.headers:
+        if not is_asked:
             return _not_found()
         headers = {
             "Access-Control-Allow-Methods": "GET, POST, PUT, DELETE",
@@ -327,7 +330,7 @@ class SlowPath:
             principal, account = self._admit(asked)
             if told.changes:
                 self._check_method(asked, "ReceiveMessage")
-            self._make_room(asked, len(asked.body) * DECODED_TIMES)
+            self._make_room(asked, rest_bytes(len(asked.body)))
 
             async def submit(command: Command, name: str) -> Result | SqsError:
                 began_s, action = perf_counter(), type(command).__name__
@@ -344,7 +347,7 @@ class SlowPath:
                 return outcome
 
             if told.is_stream:
-                stream = rest.Stream(told.stream(submit), context)
+                stream = rest.Stream(told.stream(submit), context, request.remote or "")
                 await stream.begin()
                 return stream
             return await rest.answer(told, submit, context)

@@ -174,6 +174,9 @@ INTERNAL: Final = (
 BY_NAME: Final = {row.command: row for row in (*ACTIONS, *EXTENSIONS, *TOPIC_ACTIONS, PEEK, *BY_SEQUENCE, *INTERNAL)}
 """All commands, by the names of their classes."""
 
+CALLABLE: Final = {name: row for name, row in BY_NAME.items() if row not in INTERNAL}
+"""Those that a client or an operator can write: what the operators' API executes."""
+
 OWNER_ONLY: Final = frozenset([row.permission for row in ACTIONS if row.is_owner_only])
 GRANTABLE: Final = frozenset([row.permission for row in ACTIONS if not row.is_owner_only])
 """The permissions that a policy can give to another account."""
