@@ -47,7 +47,6 @@ from elasticq.model.commands import Call, Command
 from elasticq.model.errors import AccessDenied, ServiceUnavailable, SqsError
 from elasticq.model.extensions import Peek
 from elasticq.model.limits import HEAD_BYTES_MAX
-from elasticq.model.names import inner_owner
 from elasticq.model.results import ReceiveMessageResult, Result
 from elasticq.runtime.runtime import RuntimeStopped
 from elasticq.wire.fence import add_fence
@@ -61,8 +60,6 @@ _CERTIFICATE: Final = re.compile(r"/SimpleNotificationService-[0-9a-f]{32}\.pem"
 """Where notifications say that their certificate is; its name changes with it, and there is one at a time."""
 LINKS: Final = frozenset(("ConfirmSubscription", "Unsubscribe"))
 """Actions of SNS that are asked for by links in what subscriptions get."""
-_SUBSCRIPTION: Final = "arn:aws:sns:"
-"""Begins the ARN of a subscription that is no queue: in the place of a QueueUrl it shows what waits for it."""
 UNKNOWN_OPERATION = b"<UnknownOperationException/>"
 PREFLIGHT_S = 600
 NEVER_S = 100_000_000
@@ -312,9 +309,6 @@ class SlowPath:
         try:
             principal, account = self._admit(asked)
             _, command = exchange.decode((SQS,), JSON, PEEK, asked.body, "")
-            if isinstance(command, Peek) and (command.queue_url or "").startswith(_SUBSCRIPTION):
-                account = inner_owner(account)
-                command.queue_url = (command.queue_url or "").rpartition(":")[2]
         except SqsError as error:
             return self._respond(exchange.encode_error(SQS, JSON, error, request_id), request_id)
         call = Call(command, principal, account, self._endpoint(asked), b"", asked.connection.origin)
