@@ -17,10 +17,11 @@ from msgspec import Struct
 from elasticq.admin import asking, calls, definitions
 from elasticq.admin.calls import NotExecuted
 from elasticq.admin.rates import ALL, PERIOD_S, Key
-from elasticq.admin.source import AdminSource
+from elasticq.admin.source import AdminSource, Waiting
 from elasticq.engine.figures import QueueFigures
 from elasticq.engine.group_order import GroupOrder
-from elasticq.model.names import INNER, account_of, queue_url, region_of
+from elasticq.model.limits import MEMBERS
+from elasticq.model.names import account_of, is_inner, queue_url, region_of
 from elasticq.peers.questions import Answer
 
 OPENAPI: Final = Path(__file__).with_name("openapi.json")
@@ -38,6 +39,12 @@ JSON: Final = ("application/json", "application/x-amz-json-1.0")
 NOT_JSON: Final = NotExecuted(415, "UnsupportedMediaType", f"The body is of one of the types {', '.join(JSON)}.")
 """No page of another origin can make a browser send these types unasked."""
 WINDOWS_S: Final = (60, 600, 3_600)
+QUERY: Final = {
+    "prefix": MEMBERS["QueueNamePrefix"],
+    "queue": MEMBERS["QueueName"],
+    "group": MEMBERS["MessageGroupId"],
+}
+"""How long a text in a URL's query may be. Account and region have a pattern each (``calls.owner_of``)."""
 
 
 class QueueRow(Struct):
@@ -81,7 +88,10 @@ class Api:
     # --- queues -----------------------------------------------------------------------
 
     async def queues(self, request: web.Request) -> web.Response:
-        prefix = request.query.get("prefix", "")
+        try:
+            prefix = _text(request, "prefix")
+        except NotExecuted as error:
+            return refusal(error)
         rows = [msgspec.to_builtins(row) for row in await self.rows(prefix)]
         return reply((200, msgspec.json.encode({"queues": rows})))
 
@@ -89,7 +99,7 @@ class Api:
         """Return all queues whose names begin so, by their names; not those in which messages wait for web servers."""
         rows, time_ms = [], self._source.status().time_ms
         for number, figures in enumerate(self._source.queues()):
-            if figures.name.startswith(prefix) and region_of(figures.account, "") != INNER:
+            if figures.name.startswith(prefix) and not is_inner(figures.account):
                 rows.append(self._row(figures, time_ms))
             if number % PART == PART - 1:
                 await asyncio.sleep(0)
@@ -129,7 +139,11 @@ class Api:
         return reply(await answer)
 
     async def waiting(self, _: web.Request) -> web.Response:
-        return reply((200, msgspec.json.encode({"waiting": self._source.waiting(WAITING_SHOWN_MAX)})))
+        return reply((200, msgspec.json.encode({"waiting": self.receives()})))
+
+    def receives(self) -> list[Waiting]:
+        """Return the receives that wait at queues; not those at queues of subscriptions, which the server makes."""
+        return [each for each in self._source.waiting(WAITING_SHOWN_MAX) if not is_inner(each.owner)]
 
     async def in_flight(self, request: web.Request) -> web.Response:
         """Tell what is in flight in a queue: for how long, and until when."""
@@ -148,7 +162,7 @@ class Api:
             owner, name = self._named(request)
             if self._source.queue(owner, name) is None:
                 raise no_queue(name)
-            found = self.groups_of(owner, name, request.query.get("group", ""))
+            found = self.groups_of(owner, name, _text(request, "group"))
         except NotExecuted as error:
             return refusal(error)
         return reply((200, msgspec.json.encode(self._at_this_time(found))))
@@ -163,7 +177,7 @@ class Api:
         query = request.query
         if "queue" not in query:
             raise NotExecuted(400, "MissingParameter", "The request must contain the parameter queue.")
-        return calls.owner_of(self._source, query.get("account", ""), query.get("region", "")), query["queue"]
+        return calls.owner_of(self._source, query.get("account", ""), query.get("region", "")), _text(request, "queue")
 
     def _at_this_time(self, told: Struct) -> dict[str, Any]:
         return {"time_ms": self._source.status().time_ms, **msgspec.to_builtins(told)}
@@ -205,7 +219,7 @@ class Api:
     def _asked(self, request: web.Request) -> tuple[Key, int]:
         query = request.query
         owner = calls.owner_of(self._source, query.get("account", ""), query.get("region", ""))
-        key = (owner, query["queue"]) if "queue" in query else ALL
+        key = (owner, _text(request, "queue")) if "queue" in query else ALL
         window = query.get("window_s", "60")
         if not window.isascii() or not window.isdigit() or int(window[:9]) not in WINDOWS_S:
             told = ", ".join(map(str, WINDOWS_S))
@@ -270,6 +284,14 @@ class Api:
 
     async def openapi(self, _: web.Request) -> web.Response:
         return web.Response(body=OPENAPI.read_bytes(), content_type="application/json")
+
+
+def _text(request: web.Request, name: str) -> str:
+    """Return a text of a URL's query, empty where there is none. Raises NotExecuted for one that is too long."""
+    text, longest = request.query.get(name, ""), QUERY[name].max_length
+    if longest is not None and len(text) > longest:
+        raise NotExecuted(400, "InvalidParameterValue", f"{name} has {longest} characters at most.")
+    return text
 
 
 def added(series: Iterable[dict[str, list[float]]]) -> dict[str, list[float]]:

@@ -16,7 +16,7 @@ from aiohttp import web
 from elasticq.admin import asking
 from elasticq.admin.api import Api, reply
 from elasticq.admin.authenticator import Token, make_authenticator
-from elasticq.admin.doorstep import BODY_BYTES_MAX, ORDER_BYTES_MAX
+from elasticq.admin.doorstep import BODY_BYTES_MAX, ORDER_BYTES_MAX, POLICY
 from elasticq.admin.page.login import Login
 from elasticq.admin.page.pages import Pages
 from elasticq.admin.source import AdminSource
@@ -26,6 +26,13 @@ ORDERS_MAX: Final = 16
 """Orders that may wait at the same time; the cluster carries out one after the other anyway."""
 PAGES_MAX: Final = 16
 """Pages of other members that may be asked for at the same time."""
+HEADERS: Final = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+"""Of every answer that does not say otherwise itself."""
 LEASES_SHOWN_MAX: Final = 1_000
 GROUPS_SHOWN_MAX: Final = 1_000
 
@@ -40,6 +47,7 @@ def make_app(source: AdminSource, token: Token | None = None, browsers: Browsers
     app = web.Application(
         client_max_size=BODY_BYTES_MAX, middlewares=[make_authenticator(shared, browsers, login.is_shown_by)]
     )
+    app.on_response_prepare.append(_protect)
     api = Api(source)
     api.add_to(app)
     login.add_to(app)
@@ -54,6 +62,12 @@ def make_app(source: AdminSource, token: Token | None = None, browsers: Browsers
     app.router.add_get("/metrics", pages.metrics)
     app.router.add_post("/cluster/orders", pages.order)
     return app
+
+
+async def _protect(_: web.Request, response: web.StreamResponse) -> None:
+    """Add the headers that keep pages of others from using an answer."""
+    for name, value in HEADERS.items():
+        response.headers.setdefault(name, value)
 
 
 class _Pages:

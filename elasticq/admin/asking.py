@@ -4,13 +4,15 @@ The answers are those of the pages themselves, so that the member that was asked
 """
 
 import asyncio
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
+from msgspec import Meta
 
 from elasticq.admin.cluster import document
 from elasticq.admin.orders import BadOrder, read_order
 from elasticq.admin.source import AdminSource
+from elasticq.model.commands import QueueName
 from elasticq.node.orders import OrderDone
 from elasticq.node.proxy import PROXY
 from elasticq.node.settings import NodeStatus
@@ -41,9 +43,13 @@ async def answer(source: AdminSource, kind: str, body: bytes) -> Answer:
     return told(NOT_ASKED, {"error": f"{source.node_name} is of a version that does not know the question {kind}"})
 
 
+_RatesOf = tuple[Annotated[str, Meta(max_length=45)], QueueName, Annotated[int, Meta(ge=1, le=3_600)]]
+"""Owner and name of a queue, both empty for all queues, and the window in seconds."""
+
+
 def _rates(source: AdminSource, body: bytes) -> Answer:
     try:
-        owner, queue, window_s = msgspec.json.decode(body, type=tuple[str, str, int])
+        owner, queue, window_s = msgspec.json.decode(body, type=_RatesOf)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         return told(400, {"error": str(error)})
     return told(200, source.rates.series((owner, queue), window_s))

@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from elasticq.admin.source import AdminSource
+from elasticq.model.actions import CALLABLE
 from elasticq.model.errors import SqsError, TopicError
 from elasticq.model.names import ACCOUNT, REGION, owner_in
 from elasticq.model.results import Result, StaleResult
@@ -24,8 +25,12 @@ TOPIC_ACTIONS: Final[dict[str, Operation]] = {
     for name, operation in SNS.operations.items()
 }
 """SNS's actions; AddPermission and RemovePermission, which SQS has as well, are AddTopicPermission and so on here."""
-ACTIONS: Final[dict[str, Operation]] = {**OPERATIONS, PEEK.name: PEEK, **BY_SEQUENCE, **TOPIC_ACTIONS}
-"""What can be asked for, by name."""
+ACTIONS: Final[dict[str, Operation]] = {
+    name: operation
+    for name, operation in {**OPERATIONS, PEEK.name: PEEK, **BY_SEQUENCE, **TOPIC_ACTIONS}.items()
+    if operation.command.__name__ in CALLABLE
+}
+"""What can be asked for, by name: each action of the table (model/actions.py) that is not internal."""
 Ask = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
 """Executes an action with its members; raises NotExecuted."""
 

@@ -17,7 +17,10 @@ from elasticq.engine.filter_policy import MESSAGE_ATTRIBUTES, MESSAGE_BODY
 from elasticq.engine.mutations import SubscriptionSet, TopicSet
 from elasticq.engine.topic_attributes import FIFO
 from elasticq.engine.topics import FILTER, FILTER_SCOPE
-from elasticq.model.names import INNER, account_of, queue_url, region_of, topic_arn
+from elasticq.model import limits, topic_commands
+from elasticq.model.commands import Attributes, QueueName, Tags
+from elasticq.model.limits import TOPIC_MEMBERS
+from elasticq.model.names import account_of, is_inner, queue_url, region_of, topic_arn
 
 FORMAT: Final = 1
 COMPUTED: Final = frozenset(
@@ -34,50 +37,54 @@ COMPUTED: Final = frozenset(
 LATER: Final = ("RedrivePolicy", "RedriveAllowPolicy")
 """Attributes that name other queues, and are set when all are there."""
 
-Text = Annotated[str, Meta(max_length=65_536)]
+Account = Annotated[str, Meta(max_length=12)]
+Region = Annotated[str, Meta(max_length=32)]
+TopicTags = Annotated[
+    dict[Annotated[str, TOPIC_MEMBERS["Key"]], Annotated[str, TOPIC_MEMBERS["Value"]]], TOPIC_MEMBERS["Tags"]
+]
 
 
 class QueueDefinition(Struct, forbid_unknown_fields=True):
-    name: Annotated[str, Meta(max_length=80)]
-    account: Annotated[str, Meta(max_length=12)] = ""
-    region: Annotated[str, Meta(max_length=32)] = ""
-    attributes: dict[str, Text] = {}
-    tags: dict[str, Text] = {}
+    name: QueueName
+    account: Account = ""
+    region: Region = ""
+    attributes: Attributes = {}
+    tags: Tags = {}
 
 
 class SubscriptionDefinition(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """account, region: of who subscribed; empty where they are the topic's."""
 
-    protocol: Text
-    endpoint: Text
-    attributes: dict[str, Text] = {}
-    account: Annotated[str, Meta(max_length=12)] = ""
-    region: Annotated[str, Meta(max_length=32)] = ""
+    protocol: Annotated[str, TOPIC_MEMBERS["Protocol"]]
+    endpoint: Annotated[str, TOPIC_MEMBERS["Endpoint"]]
+    attributes: topic_commands.Attributes = {}
+    account: Account = ""
+    region: Region = ""
 
 
 class TopicDefinition(Struct, forbid_unknown_fields=True):
-    name: Annotated[str, Meta(max_length=256)]
-    account: Annotated[str, Meta(max_length=12)] = ""
-    region: Annotated[str, Meta(max_length=32)] = ""
-    attributes: dict[str, Text] = {}
-    tags: dict[str, Text] = {}
-    data_protection_policy: Text = ""
-    subscriptions: list[SubscriptionDefinition] = []
+    name: topic_commands.TopicName
+    account: Account = ""
+    region: Region = ""
+    attributes: topic_commands.Attributes = {}
+    tags: TopicTags = {}
+    data_protection_policy: topic_commands.Policy = ""
+    subscriptions: Annotated[list[SubscriptionDefinition], Meta(max_length=limits.TOPIC_SUBSCRIPTIONS_MAX)] = []
 
 
 class Definitions(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """``elasticq``: the format, so that a reader knows what it has."""
 
-    elasticq: int
-    queues: list[QueueDefinition]
-    topics: list[TopicDefinition] = []
+    elasticq: Annotated[int, Meta(ge=0, le=limits.INTEGER_RANGE[1])]
+    queues: Annotated[list[QueueDefinition], Meta(max_length=limits.QUEUES_MAX)]
+    topics: Annotated[list[TopicDefinition], Meta(max_length=limits.TOPICS_MAX)] = []
 
 
 async def export(source: AdminSource) -> bytes:
     """Return the definitions as JSON. Raises NotExecuted."""
     queues = []
     for figures in source.queues():
-        if region_of(figures.account, "") == INNER:
+        if is_inner(figures.account):
             continue  # it is its subscription's
         url, owner = queue_url(source.endpoint, figures.account, figures.name), figures.account
         attributes = await ask(source, "GetQueueAttributes", {"QueueUrl": url, "AttributeNames": ["All"]}, owner)

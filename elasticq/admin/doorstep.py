@@ -19,9 +19,18 @@ ORDER_BYTES_MAX: Final = 4_096
 BODY_BYTES_MAX: Final = 4 * 1_048_576
 """A form with the longest message, in which each byte may be written as three, and definitions of many queues."""
 
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+"""The Content-Security-Policy of every answer of the port."""
+
 WAITING, ASKED, ORDERED = 0, 1, 2
 """Ranks of connections: where others want the place, those of the lowest rank are closed first."""
 
+_REFUSAL: Final = (
+    b"HTTP/1.1 %%s\r\nContent-Length: 0\r\nConnection: close\r\nContent-Security-Policy: %b\r\n\r\n" % POLICY.encode()
+)
 _HEAD_ENDS: Final = b"\r\n\r\n"
 _LENGTH, _CODING = b"content-length", b"transfer-encoding"
 
@@ -99,7 +108,7 @@ class Doorstep(asyncio.Protocol):
                 self._owner.held(self)
                 self._handler.data_received(request)
         except Refused as refusal:
-            self._transport.write(b"HTTP/1.1 %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n" % refusal.args[0])
+            self._transport.write(_REFUSAL % refusal.args[0])
             self._transport.close()
 
     def _whole_bytes(self) -> int:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from elasticq.admin.doorstep import ASKED, ORDERED, WAITING, Doorstep
 from elasticq.admin.source import AdminSource
+from elasticq.model.limits import HEAD_BYTES_MAX
 from elasticq.net.acceptor import Acceptor
 from elasticq.net.crowd import who_gives_way
 from elasticq.runtime.listener import listen
@@ -68,7 +69,13 @@ class AdminPort:
 
         self._shared = Token(self._token)
         app = make_app(self._source, self._shared, self._browsers)
-        self._runner = AppRunner(app, access_log=None, shutdown_timeout=STOP_S)
+        self._runner = AppRunner(
+            app,
+            access_log=None,
+            shutdown_timeout=STOP_S,
+            max_line_size=HEAD_BYTES_MAX,  # a doorstep bounds heads, and the application answers with its own headers
+            max_field_size=HEAD_BYTES_MAX,
+        )
         await self._runner.setup()
         loop = asyncio.get_running_loop()
         self._acceptor = Acceptor(

@@ -9,6 +9,7 @@ class Bounds(Struct, frozen=True, kw_only=True):
     connections_max: int = 10_000
     refused_max: int = 256  # connections over the limit that are told so; beyond them nothing is said
     connections_per_address: int = 0  # 0: no bound of its own
+    streams_per_address: int = 100  # of REST; 0: no bound of its own
     header_ms: int = 10_000
     body_ms: int = 10_000
     body_bytes_per_s: int = 65_536  # slowest sender that is waited for, on top of body_ms

@@ -18,6 +18,7 @@ from elasticq.http.request_log import RequestLog
 from elasticq.http.responses import Responses
 from elasticq.model.commands import Command, Origin, ReceiveMessage
 from elasticq.model.errors import InternalFailure, SqsError
+from elasticq.model.limits import SMALL_REQUEST_BYTES_MAX
 from elasticq.model.results import Result, StaleResult
 from elasticq.runtime.clock import Clock, boot_ms, wall_ms
 from elasticq.runtime.meter import Meter
@@ -84,6 +85,11 @@ class SlowPath(Protocol):
         """End every request that it still has."""
 
 
+def rest_bytes(body_bytes: int) -> int:
+    """Return how much memory a body of REST takes at most: of a long one the number of texts is bounded."""
+    return min(body_bytes * DECODED_TIMES, body_bytes + SMALL_REQUEST_BYTES_MAX * DECODED_TIMES)
+
+
 def command_bytes(command: Command, body_bytes: int) -> int:
     """Return how much memory ``command`` takes at most while it waits.
 
@@ -142,6 +148,7 @@ class ServerContext:
         "slow_path",
         "slow_requests",
         "stopping",
+        "streams",
         "submit",
     )
 
@@ -201,6 +208,7 @@ class ServerContext:
         self.responses = Responses(entropy, wall_s)
         self.connections: set[Connection] = set()
         self.addresses: Counter[str] = Counter()  # connections of each, where they are bounded
+        self.streams: Counter[str] = Counter()  # of REST, by address
         self.outbox = Outbox(loop)
         self.buffers_bytes = 0
         self.hot_requests = 0

@@ -24,9 +24,10 @@ from typing import Annotated, Final, Literal, Protocol
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from elasticq.model.commands import Call, ReceiveMessage
+from elasticq.model.commands import Call, QueueName, ReceiveMessage
 from elasticq.model.errors import InternalFailure, RequestThrottled, ServiceUnavailable, SqsError
 from elasticq.model.extensions import Peek
+from elasticq.model.limits import LONG_RANGE, MEMBERS
 from elasticq.model.names import account_of, queue_path
 from elasticq.model.results import ReceivedMessage, ReceiveMessageResult, Result
 from elasticq.runtime.runtime import Runtime, RuntimeStopped
@@ -51,13 +52,13 @@ class Order(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     kind: Kind
-    action: str = "*"
-    queue: str = ""
-    account: str = ""
+    action: Annotated[str, MEMBERS["Actions.item"]] = "*"
+    queue: QueueName = ""
+    account: Annotated[str, MEMBERS["QueueOwnerAWSAccountId"]] = ""
     probability: Annotated[float, Meta(gt=0, le=1)] = 1.0
-    times: Annotated[int, Meta(ge=1)] | None = None
+    times: Annotated[int, Meta(ge=1, le=LONG_RANGE[1])] | None = None
     delay_ms: Annotated[int, Meta(ge=0, le=DELAY_MS_MAX)] = 0
-    seed: int = 0
+    seed: Annotated[int, Meta(ge=LONG_RANGE[0], le=LONG_RANGE[1])] = 0
 
 
 class Asker(Protocol):

@@ -20,7 +20,7 @@ from elasticq.http.head import FORM, FORM_FOR_JSON, JSON
 from elasticq.model.commands import ReceiveMessage
 from elasticq.model.errors import InvalidRequest, QueueDoesNotExist, RequestTooLarge, SqsError
 from elasticq.model.extensions import Peek
-from elasticq.model.limits import ANSWER_BYTES_MAX
+from elasticq.model.limits import ANSWER_BYTES_MAX, QUEUE_URL_CHARS_MAX
 from elasticq.model.results import PeekedMessage, PeekResult, ReceivedMessage, ReceiveMessageResult, Result, StaleResult
 from elasticq.wire.digests import body_md5
 from elasticq.wire.operations import SQS
@@ -54,7 +54,7 @@ class Listing:
         parts = [unquote(part) for part in path.removeprefix(LIST_PATH).split("/")]
         self.queue_url = "/".join(parts[-2:]) if len(parts) == 4 else members.get("QueueUrl", "")
         self.region = parts[1] if len(parts) == 4 else ""
-        if not self.queue_url:
+        if not 0 < len(self.queue_url) <= QUEUE_URL_CHARS_MAX:
             raise QueueDoesNotExist
         self.is_invisible_shown = members.get("ShowInvisible", "").lower() in ("true", "1")
         self.is_delayed_shown = members.get("ShowDelayed", "").lower() in ("true", "1")

@@ -7,7 +7,7 @@ import msgspec
 from aiohttp import web
 
 from elasticq.http.rest_call import JSON_TYPE, PROBLEM_TYPE, Asked, refusal
-from elasticq.model.errors import SqsError
+from elasticq.model.errors import ServiceUnavailable, SqsError
 from elasticq.model.limits import WAIT_S_MAX
 from elasticq.rest import messages, openapi
 from elasticq.rest.api import Request, Submit
@@ -44,17 +44,41 @@ def _written(status: int, value: Any) -> web.Response:
 
 
 class Stream(web.StreamResponse):
-    """Messages as server-sent events, until the client leaves or the server stops."""
+    """Messages as server-sent events, until the client leaves or the server stops.
 
-    def __init__(self, request: Request, context: "ServerContext") -> None:
+    A message is hidden for as long as the connection asked for, at least a second, so that it does not come again
+    before that. Each stream counts to its client's address from ``begin`` to ``end``.
+    """
+
+    def __init__(self, request: Request, context: "ServerContext", address: str) -> None:
         super().__init__(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
         self._request = request
         self._context = context
+        self._address = address
         self._first: list[Any] | None = None
 
     async def begin(self) -> None:
-        """Receive once without waiting, so that who may not gets an error. Raises the SqsError."""
-        self._first = await messages.take(self._request, STREAM_PAGE, 0)
+        """Receive once without waiting, so that a client that may not receive gets an error.
+
+        Raises the SqsError that the client gets, after which the stream has ended.
+        """
+        bound, streams = self._context.bounds.streams_per_address, self._context.streams
+        if bound and streams[self._address] >= bound:
+            raise ServiceUnavailable(f"Your address has {bound} streams, which is the most (http.streams_per_address).")
+        streams[self._address] += 1
+        try:
+            self._request.query["visibility_s"] = await messages.hidden_s(self._request)
+            self._first = await messages.take(self._request, STREAM_PAGE, 0)
+        except BaseException:
+            self.end()
+            raise
+
+    def end(self) -> None:
+        """Stop counting this stream. Called once."""
+        streams = self._context.streams
+        streams[self._address] -= 1
+        if not streams[self._address]:
+            del streams[self._address]
 
     async def run(self) -> None:
         """Write events; the response is prepared."""

@@ -15,7 +15,7 @@ import msgspec
 
 from elasticq.http import exchange
 from elasticq.http.caller import invocation
-from elasticq.http.context import BUSY_TEXT, DECODED_TIMES, STOPPING_TEXT
+from elasticq.http.context import BUSY_TEXT, STOPPING_TEXT, rest_bytes
 from elasticq.http.facts import Head
 from elasticq.http.responses import RETRY_HEADERS
 from elasticq.model.commands import Call, Command, Origin, ReceiveMessage
@@ -184,7 +184,7 @@ class RestCall:
             return False
         try:
             self._principal, self._account = connection.admit(self._head, asked.body)
-            connection.make_room(len(asked.body) * DECODED_TIMES)
+            connection.make_room(rest_bytes(len(asked.body)))
             route, request = asked.read(_Ask, self._context)
         except Exception as failure:
             self._refuse(failure)

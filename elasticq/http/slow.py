@@ -23,12 +23,12 @@ from elasticq.http import audit, exchange, peeking, rest, testing
 from elasticq.http.caller import credential_of, invocation
 from elasticq.http.context import (
     BUSY_TEXT,
-    DECODED_TIMES,
     STOPPING_TEXT,
     WAITING_FREE_BYTES,
     Connection,
     ServerContext,
     command_bytes,
+    rest_bytes,
 )
 from elasticq.http.exchange import Answer
 from elasticq.http.facts import Head
@@ -47,7 +47,6 @@ from elasticq.model.commands import Call, Command
 from elasticq.model.errors import AccessDenied, ServiceUnavailable, SqsError
 from elasticq.model.extensions import Peek
 from elasticq.model.limits import HEAD_BYTES_MAX
-from elasticq.model.names import inner_owner
 from elasticq.model.results import ReceiveMessageResult, Result
 from elasticq.runtime.runtime import RuntimeStopped
 from elasticq.wire.fence import add_fence
@@ -61,8 +60,6 @@ _CERTIFICATE: Final = re.compile(r"/SimpleNotificationService-[0-9a-f]{32}\.pem"
 """Where notifications say that their certificate is; its name changes with it, and there is one at a time."""
 LINKS: Final = frozenset(("ConfirmSubscription", "Unsubscribe"))
 """Actions of SNS that are asked for by links in what subscriptions get."""
-_SUBSCRIPTION: Final = "arn:aws:sns:"
-"""Begins the ARN of a subscription that is no queue: in the place of a QueueUrl it shows what waits for it."""
 UNKNOWN_OPERATION = b"<UnknownOperationException/>"
 PREFLIGHT_S = 600
 NEVER_S = 100_000_000
@@ -145,7 +142,7 @@ class SlowPath:
         if connection is None:  # its client left before this began; under TLS the transport is still there then
             raise asyncio.CancelledError
         assert connection.slow_request is not None
-        keeps_open = False
+        keeps_open, response = False, None
         try:
             response = await self._route(Asked(request, *connection.slow_request, connection))
             if self._context.stopping:
@@ -158,6 +155,8 @@ class SlowPath:
             await response.write_eof()  # here, so that the next request waits until all of it is written
             keeps_open = bool(response.keep_alive)
         finally:
+            if isinstance(response, rest.Stream):
+                response.end()
             connection.slow_ended(keeps_open=keeps_open)
         return response
 
@@ -174,10 +173,11 @@ class SlowPath:
             return self._refuse(asked, AccessDenied(reason))
         if path in testing.PATHS:
             return await self._test(asked)
-        if request.method == "OPTIONS":
-            response = self._preflight(request)
-        elif path.removeprefix(self._context.context_path).startswith(BASES):
+        is_preflight = request.method == "OPTIONS" and "Access-Control-Request-Method" in request.headers
+        if path.removeprefix(self._context.context_path).startswith(BASES) and not is_preflight:
             response = await self._rest(asked)
+        elif request.method == "OPTIONS":
+            response = self._preflight(is_asked=is_preflight)
         elif path == peeking.PEEK_PATH and request.method == "POST":
             response = await self._peek(asked)
         elif path.startswith(peeking.LIST_PATH) and request.method in ("GET", "POST"):
@@ -214,9 +214,9 @@ class SlowPath:
             status, answer = 503, {"code": "ServiceUnavailable", "message": STOPPING_TEXT}
         return web.Response(status=status, body=msgspec.json.encode(answer), content_type="application/json")
 
-    def _preflight(self, request: web.BaseRequest) -> web.Response:
+    def _preflight(self, *, is_asked: bool) -> web.Response:
         """Tell a browser what pages of other origins may send: nothing without the headers of ``_allow_page``."""
-        if "Access-Control-Request-Method" not in request.headers:
+        if not is_asked:
             return _not_found()
         headers = {
             "Access-Control-Allow-Methods": "GET, POST, PUT, DELETE",
@@ -309,9 +309,6 @@ class SlowPath:
         try:
             principal, account = self._admit(asked)
             _, command = exchange.decode((SQS,), JSON, PEEK, asked.body, "")
-            if isinstance(command, Peek) and (command.queue_url or "").startswith(_SUBSCRIPTION):
-                account = inner_owner(account)
-                command.queue_url = (command.queue_url or "").rpartition(":")[2]
         except SqsError as error:
             return self._respond(exchange.encode_error(SQS, JSON, error, request_id), request_id)
         call = Call(command, principal, account, self._endpoint(asked), b"", asked.connection.origin)
@@ -327,7 +324,7 @@ class SlowPath:
             principal, account = self._admit(asked)
             if told.changes:
                 self._check_method(asked, "ReceiveMessage")
-            self._make_room(asked, len(asked.body) * DECODED_TIMES)
+            self._make_room(asked, rest_bytes(len(asked.body)))
 
             async def submit(command: Command, name: str) -> Result | SqsError:
                 began_s, action = perf_counter(), type(command).__name__
@@ -344,7 +341,7 @@ class SlowPath:
                 return outcome
 
             if told.is_stream:
-                stream = rest.Stream(told.stream(submit), context)
+                stream = rest.Stream(told.stream(submit), context, request.remote or "")
                 await stream.begin()
                 return stream
             return await rest.answer(told, submit, context)

@@ -20,7 +20,7 @@ from elasticq.http.faults import Fault, Order
 from elasticq.model.commands import Call, Command
 from elasticq.model.errors import AccessDenied, InvalidParameterValue, SqsError
 from elasticq.model.extensions import AdvanceClock, DeleteAllQueues
-from elasticq.model.limits import CLOCK_ADVANCE_MS_MAX
+from elasticq.model.limits import CLOCK_ADVANCE_MS_MAX, LONG_RANGE
 from elasticq.model.names import account_of
 from elasticq.model.results import ClockResult, QueuesDeletedResult, Result
 from elasticq.runtime.ticket import Awaited
@@ -43,11 +43,11 @@ class _Clock(Struct, forbid_unknown_fields=True):
 
 
 class _Reset(Struct, forbid_unknown_fields=True):
-    account: Annotated[str, Meta(pattern=r"^([0-9]{12}|\*)$")] | None = None
+    account: Annotated[str, Meta(pattern=r"\A([0-9]{12}|\*)\Z")] | None = None
 
 
 class _Removal(Struct, forbid_unknown_fields=True):
-    id: int | None = None
+    id: Annotated[int, Meta(ge=0, le=LONG_RANGE[1])] | None = None
 
 
 class _FaultRow(Struct):
@@ -149,5 +149,5 @@ def _read(body: bytes, kind: Callable[..., T]) -> T:
     """Decode a body as a ``kind``; an empty one counts as an empty object. Raises InvalidParameterValue."""
     try:
         return msgspec.json.decode(body or b"{}", type=kind)  # type: ignore[no-any-return]
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidParameterValue(str(error)) from error

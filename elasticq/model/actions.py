@@ -177,6 +177,9 @@ BY_NAME: Final = {row.command: row for row in (*ACTIONS, *EXTENSIONS, *TOPIC_ACT
 READ_ONLY: Final = frozenset([row.command for row in BY_NAME.values() if row.is_read_only])
 """The classes of commands that change nothing. They are answered without a master, and may be executed twice."""
 
+CALLABLE: Final = {name: row for name, row in BY_NAME.items() if row not in INTERNAL}
+"""Those that a client or an operator can write: what the operators' API executes."""
+
 OWNER_ONLY: Final = frozenset([row.permission for row in ACTIONS if row.is_owner_only])
 GRANTABLE: Final = frozenset([row.permission for row in ACTIONS if not row.is_owner_only])
 """The permissions that a policy can give to another account."""

@@ -116,3 +116,8 @@ def topic_arn(own_region: str, owner: str, name: str) -> str:
 def inner_owner(owner: str) -> str:
     """The owner of the queues in which messages wait for subscriptions of ``owner`` that are no queues."""
     return f"{account_of(owner)}/{INNER}"
+
+
+def is_inner(owner: str) -> bool:
+    """Whether the queues of this owner belong to subscriptions: nobody is shown these, as they hold secrets."""
+    return owner[ACCOUNT_CHARS + 1 :] == INNER

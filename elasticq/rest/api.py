@@ -3,10 +3,11 @@
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple, TypeVar
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from elasticq.model.commands import Command
-from elasticq.model.errors import InvalidParameterValue, SqsError
+from elasticq.model.errors import InvalidParameterValue, QueueDoesNotExist, SqsError
+from elasticq.model.limits import QUEUE_URL_CHARS_MAX
 from elasticq.model.results import Result, StaleResult
 
 Submit = Callable[[Command, str], Awaitable[Result | SqsError]]
@@ -15,13 +16,15 @@ Known = TypeVar("Known", bound=Result)
 
 
 class Parameter(NamedTuple):
-    """A parameter of the URL's query; kind: string, integer or boolean."""
+    """A parameter of the URL's query; kind: string, integer or boolean.
+
+    bound: of a text its longest length, of an integer both ends.
+    """
 
     name: str
     kind: str
     description: str
-    minimum: int = 0
-    maximum: int = 0
+    bound: Meta = Meta()
 
 
 class Request:
@@ -58,8 +61,11 @@ class Request:
 
     @property
     def queue(self) -> str:
-        """The queue's name, which a QueueUrl may be."""
-        return self.path["queue"]
+        """The queue's name, which a QueueUrl may be. Raises QueueDoesNotExist for one that no queue can have."""
+        name = self.path["queue"]
+        if len(name) > QUEUE_URL_CHARS_MAX:
+            raise QueueDoesNotExist
+        return name
 
     @property
     def sequence(self) -> int:

@@ -22,13 +22,14 @@ from elasticq.model.extensions import (
     Peek,
     PrioritiseBySequence,
 )
+from elasticq.model.limits import DELAY_S_MAX
 from elasticq.rest import shapes as s
 from elasticq.rest.api import Request
 
-DELAY_S_MAX: Final = 900
 _OURS: Final = (PRIORITY, DELIVER_AT)
 _HANDLE_SEQUENCE: Final = slice(9, 17)  # in the bytes of a receipt handle: engine/identity.py
 _decode_metadata: Final = msgspec.json.Decoder(dict[str, str]).decode
+_TIMEOUT: Final = "VisibilityTimeout"
 _LATEST_S: Final = 1 << 40  # no time, but a priority
 
 
@@ -36,7 +37,10 @@ _LATEST_S: Final = 1 << 40  # no time, but a priority
 
 
 def _send(request: Request, message: s.NewMessage) -> c.SendMessage:
-    """The command that sends the message."""
+    """The command that sends the message. Raises InvalidParameterValue for metadata under a name of ours."""
+    for name in _OURS:
+        if name in message.metadata:
+            raise InvalidParameterValue(f"metadata may not name {name}: give priority or deliver_at.")
     attributes: MessageAttributes = {
         name: MessageAttributeValue("String", value) for name, value in message.metadata.items()
     }
@@ -146,6 +150,21 @@ async def take(request: Request, limit: int, wait_s: int | None) -> list[s.Messa
         kept = set(deleted.successful)
         result.messages = [each for at, each in enumerate(result.messages) if str(at) in kept]
     return [_received(message) for message in result.messages]
+
+
+async def hidden_s(request: Request) -> int:
+    """Return how long a stream hides its messages: as its query says, else for the queue's visibility timeout.
+
+    Raises InvalidParameterValue if that is 0, because each message would come again at once, for ever.
+    """
+    given: int | None = request.query.get("visibility_s")
+    if given is not None:
+        return given
+    found = await request.do(c.GetQueueAttributes(request.queue, [_TIMEOUT]), r.QueueAttributesResult)
+    seconds = int(found.attributes[_TIMEOUT])
+    if not seconds:
+        raise InvalidParameterValue("The queue's VisibilityTimeout is 0: a stream needs visibility_s.")
+    return seconds
 
 
 async def receive(request: Request) -> s.Message | s.Messages:

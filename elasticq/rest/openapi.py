@@ -7,6 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from elasticq import __version__
+from elasticq.model.limits import QUEUE_URL_CHARS_MAX
 from elasticq.rest import shapes as s
 from elasticq.rest.api import Parameter
 from elasticq.rest.routes import BASE, ROUTES, STREAM_QUERY, Route
@@ -75,7 +76,7 @@ def _any_of(kinds: tuple[type[msgspec.Struct], ...]) -> dict[str, Any]:
 
 
 def _in_path(name: str) -> dict[str, Any]:
-    schema: dict[str, Any] = {"type": "string", "minLength": 1}
+    schema: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": QUEUE_URL_CHARS_MAX}
     if name == "id":
         schema = {"type": "string", "pattern": "^[0-9]{1,19}$"}
     return {"name": name, "in": "path", "required": True, "schema": schema}
@@ -84,7 +85,9 @@ def _in_path(name: str) -> dict[str, Any]:
 def _in_query(parameter: Parameter) -> dict[str, Any]:
     schema: dict[str, Any] = {"type": parameter.kind}
     if parameter.kind == "integer":
-        schema |= {"minimum": parameter.minimum, "maximum": parameter.maximum}
+        schema |= {"minimum": parameter.bound.ge, "maximum": parameter.bound.le}
+    elif parameter.kind == "string":
+        schema["maxLength"] = parameter.bound.max_length
     return {"name": parameter.name, "in": "query", "description": parameter.description, "schema": schema}
 
 

@@ -4,22 +4,27 @@ import re
 from typing import Any, Final, NamedTuple
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
-from elasticq.model.errors import InvalidParameterValue, SenderError
-from elasticq.model.limits import PARTITIONS_MAX
+from elasticq.model import limits
+from elasticq.model.errors import InvalidParameterValue, RequestTooLarge, SenderError
+from elasticq.model.limits import MEMBERS, PAGE_SIZE_MAX
 from elasticq.rest import messages, queues
 from elasticq.rest import shapes as s
 from elasticq.rest.api import Handler, Parameter
+from elasticq.wire.json import check_strings
 
 BASE: Final = "/api/v1"
 DOQ_BASE: Final = "/API/v1"
 """doq's own spelling, whose answers differ where its README says so."""
 
-_MAX: Final = Parameter("max", "integer", "how many messages at most", 1, s.MESSAGES_MAX)
-_VISIBILITY: Final = Parameter("visibility_s", "integer", "how long they are hidden; the queue's without it", 0, 43_200)
+_PAGE: Final = Meta(ge=1, le=PAGE_SIZE_MAX)
+_HIDDEN: Final = "how long they are hidden; the queue's without it"
 _PARTITION: Final = Parameter(
-    "partition", "integer", "only messages of this partition, in a queue that has some", 0, PARTITIONS_MAX - 1
+    "partition",
+    "integer",
+    "only messages of this partition, in a queue that has some",
+    Meta(ge=0, le=limits.PARTITIONS_MAX - 1),
 )
 _ACK: Final = Parameter(
     "ack", "boolean", "delete them at once: at most once, as an answer that is lost is not repeated"
@@ -30,6 +35,7 @@ class Route(NamedTuple):
     """One operation. takes: the body's type, alternatives as a tuple; answers likewise, empty: 204 without a body.
 
     is_body_optional: an empty body means the defaults; changes: a GET that does more than to read.
+    has_messages: the body holds contents of messages, so that it may be long.
     """
 
     method: str
@@ -42,6 +48,7 @@ class Route(NamedTuple):
     query: tuple[Parameter, ...] = ()
     is_body_optional: bool = False
     changes: bool = False
+    has_messages: bool = False
 
 
 _Q: Final = "/queues/{queue}"
@@ -49,9 +56,9 @@ _M: Final = "/queues/{queue}/messages/{id}"
 
 ROUTES: Final = (
     Route("GET", "/queues", "list_queues", queues.list_, "Queues and how much is in them.", (s.Queues,), (), (
-        Parameter("prefix", "string", "only queues whose names begin so"),
-        Parameter("limit", "integer", "how many at most", 1, 1_000),
-        Parameter("next", "string", "what next said in the page before"),
+        Parameter("prefix", "string", "only queues whose names begin so", MEMBERS["QueueNamePrefix"]),
+        Parameter("limit", "integer", "how many at most", _PAGE),
+        Parameter("next", "string", "what next said in the page before", MEMBERS["NextToken"]),
     )),
     Route("POST", "/queues", "create_queue", queues.create, "Create a queue.", (s.QueueMade,), (s.NewQueue,)),
     Route("GET", _Q, "show_queue", queues.show, "Attributes and counts of a queue.", (s.Queue,)),
@@ -59,17 +66,21 @@ ROUTES: Final = (
     Route("DELETE", _Q, "delete_queue", queues.delete, "Delete a queue and its messages.", (s.Status,)),
     Route("POST", f"{_Q}/purge", "purge_queue", queues.purge, "Delete all messages of a queue.", (s.Status,)),
     Route("POST", f"{_Q}/messages", "send", messages.send, "Send a message, or many.", (s.Sent, s.SentMany),
-        (s.NewMessage, s.NewMessages)),
+        (s.NewMessage, s.NewMessages), has_messages=True),
     Route("GET", f"{_Q}/messages", "receive", messages.receive, "Receive messages.", (s.Messages, s.Message), (), (
-        _MAX, _VISIBILITY, _ACK,
-        Parameter("wait_s", "integer", "how long to wait for one", 0, 20),
-        Parameter("lease", "string", "NAME/BATCH/PARTITION/CALL: receive under a lease"),
+        Parameter("max", "integer", "how many messages at most", _PAGE),
+        Parameter("visibility_s", "integer", _HIDDEN, Meta(ge=0, le=limits.VISIBILITY_S_MAX)),
+        _ACK,
+        Parameter("wait_s", "integer", "how long to wait for one", Meta(ge=0, le=limits.WAIT_S_MAX)),
+        Parameter(
+            "lease", "string", "NAME/BATCH/PARTITION/CALL: receive under a lease", MEMBERS["ReceiveRequestAttemptId"]
+        ),
         _PARTITION,
     ), changes=True),
     Route("GET", f"{_Q}/export", "export", messages.export, "Messages by their place, without receiving them.",
         (s.Messages,), (), (
-        Parameter("from", "string", "the id to begin at"),
-        Parameter("limit", "integer", "how many at most", 1, 1_000),
+        Parameter("from", "string", "the id to begin at", Meta(max_length=19)),
+        Parameter("limit", "integer", "how many at most", _PAGE),
     )),
     Route("PUT", f"{_Q}/priority", "prioritise_many", messages.prioritise_many, "Give messages another priority.",
         (s.PrioritisedMany,), (s.NewPriorities,)),
@@ -95,7 +106,13 @@ ROUTES: Final = (
 
 STREAM: Final = re.compile(r"/queues/([^/]+)/stream")
 """Answered by the port itself, as it never ends: events of messages. It takes ``STREAM_QUERY``."""
-STREAM_QUERY: Final = (_VISIBILITY, _ACK, _PARTITION)
+STREAM_QUERY: Final = (
+    Parameter("visibility_s", "integer", _HIDDEN, Meta(ge=1, le=limits.VISIBILITY_S_MAX)),
+    _ACK,
+    _PARTITION,
+)
+PAGES: Final = ("/openapi.json", "/docs")
+"""Answered by the port itself: the document of this API, and a page that shows it."""
 
 
 class UnknownPath(SenderError):
@@ -147,6 +164,8 @@ def find(method: str, path: str) -> tuple[Route, dict[str, str]]:
             if route.method == method:
                 return route, named
             allowed.append(route.method)
+    if path in PAGES or STREAM.fullmatch(path):
+        allowed.append("GET")
     if allowed:
         raise WrongMethod(path, method, allowed)
     raise UnknownPath(f"There is no {path}: see {BASE}/docs.")
@@ -167,12 +186,14 @@ def _value(parameter: Parameter, text: str) -> str | int | bool:
         if text not in ("true", "false"):
             raise InvalidParameterValue(f"{parameter.name} is true or false.")
         return text == "true"
+    bound = parameter.bound
     if parameter.kind == "integer":
         is_number = text.isascii() and text.isdigit() and len(text) <= 10
-        if not is_number or not parameter.minimum <= int(text) <= parameter.maximum:
-            words = f"an integer between {parameter.minimum} and {parameter.maximum}"
-            raise InvalidParameterValue(f"{parameter.name} is {words}.")
+        if not is_number or not bound.ge <= int(text) <= bound.le:  # type: ignore[operator]
+            raise InvalidParameterValue(f"{parameter.name} is an integer between {bound.ge} and {bound.le}.")
         return int(text)
+    if len(text) > bound.max_length:  # type: ignore[operator]
+        raise InvalidParameterValue(f"{parameter.name} has {bound.max_length} characters at most.")
     return text
 
 
@@ -183,12 +204,16 @@ _DECODE: Final = {kind: msgspec.json.Decoder(kind).decode for route in ROUTES fo
 def read_body(route: Route, body: bytes) -> Struct | None:
     """The body as what the route takes; one of two kinds is told by its member ``messages``.
 
-    Raises InvalidParameterValue.
+    Raises InvalidParameterValue; RequestTooLarge or SerializationError for more than the route can need.
     """
     if not route.takes:
         return None
     if not body and route.is_body_optional:
         return route.takes[0]()
+    if len(body) > limits.SMALL_REQUEST_BYTES_MAX:
+        if not route.has_messages:
+            raise RequestTooLarge(f"{route.name} takes {limits.SMALL_REQUEST_BYTES_MAX} bytes at most.")
+        check_strings(body)
     try:
         at = 0
         if len(route.takes) > 1 and (b"messages" in body or b"\\u" in body):  # else none of its members has that name

@@ -1,15 +1,31 @@
 """What requests and answers of the REST API hold; names and words are those of doq, and ours beside them."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from msgspec import Meta, Struct, field
 
-from elasticq.model.limits import LONG_RANGE
+from elasticq.model import limits
+from elasticq.model.commands import DeduplicationId, GroupId, MessageBody, QueueName, QueueUrl, ReceiptHandle, Tags
+from elasticq.model.extensions import MessageIds, Metadata
+from elasticq.model.limits import MEMBERS
 
-Priority = Annotated[int, Meta(ge=LONG_RANGE[0], le=LONG_RANGE[1])]
-Seconds = Annotated[int, Meta(ge=0, le=43_200)]
+SETTINGS_MAX: Final = 4
+"""Attributes that a queue's type and settings become. They count with those that a request names."""
+OUR_ATTRIBUTES_MAX: Final = 2
+"""Message attributes that a priority and a time become. They count with the metadata."""
+
+Priority = Annotated[int, MEMBERS["Priority"]]
+Seconds = Annotated[int, Meta(ge=0, le=limits.VISIBILITY_S_MAX)]
 Type = Literal["standard", "fifo", "delayed", "fair"]
-MESSAGES_MAX = 1_000
+Attributes = Annotated[
+    dict[Annotated[str, MEMBERS["Attributes.key"]], Annotated[str, MEMBERS["Attributes.value"]]],
+    Meta(max_length=limits.ATTRIBUTES_MAX - SETTINGS_MAX),
+]
+NewMetadata = Annotated[
+    dict[Annotated[str, MEMBERS["MessageAttributes.key"]], Annotated[str, MEMBERS["StringValue"]]],
+    Meta(max_length=limits.MESSAGE_ATTRIBUTES_RELAXED_MAX - OUR_ATTRIBUTES_MAX),
+]
+Lease = Annotated[str, MEMBERS["ReceiveRequestAttemptId"]]
 
 
 class Settings(Struct, omit_defaults=True):
@@ -18,24 +34,24 @@ class Settings(Struct, omit_defaults=True):
     ack_timeout: the visibility timeout in seconds.
     """
 
-    strategy: str = ""
-    max_unacked: Annotated[int, Meta(ge=0, le=2_147_483_647)] = 0
+    strategy: Annotated[str, MEMBERS["Label"]] = ""
+    max_unacked: Annotated[int, Meta(ge=0, le=limits.INTEGER_RANGE[1])] = 0
     ack_timeout: Seconds | None = None
 
 
 class NewQueue(Struct):
     """attributes: as in CreateQueue, in AWS's names and ours."""
 
-    name: str
+    name: QueueName
     type: Type = "delayed"
     settings: Settings = field(default_factory=Settings)
-    attributes: dict[str, str] = field(default_factory=dict)
-    tags: dict[str, str] = field(default_factory=dict)
+    attributes: Attributes = field(default_factory=dict)
+    tags: Tags = field(default_factory=dict)
 
 
 class QueueChange(Struct):
     settings: Settings = field(default_factory=Settings)
-    attributes: dict[str, str] = field(default_factory=dict)
+    attributes: Attributes = field(default_factory=dict)
 
 
 class Queue(Struct):
@@ -77,18 +93,18 @@ class NewMessage(Struct):
     attributes of type String. deliver_at: milliseconds since the epoch. deduplication_id: as in SendMessage.
     """
 
-    content: str
-    group: str = ""
+    content: MessageBody
+    group: GroupId = ""
     priority: Priority | None = None
-    metadata: dict[str, str] = field(default_factory=dict)
-    id: Annotated[str, Meta(max_length=128)] = ""
-    delay_s: Annotated[int, Meta(ge=0, le=900)] | None = None
-    deliver_at: Annotated[int, Meta(ge=0, le=LONG_RANGE[1])] | None = None
-    deduplication_id: str = ""
+    metadata: NewMetadata = field(default_factory=dict)
+    id: Annotated[str, Meta(max_length=limits.SEND_ID_CHARS_MAX)] = ""
+    delay_s: Annotated[int, Meta(ge=0, le=limits.DELAY_S_MAX)] | None = None
+    deliver_at: Annotated[int, Meta(ge=0, le=limits.LONG_RANGE[1])] | None = None
+    deduplication_id: DeduplicationId = ""
 
 
 class NewMessages(Struct):
-    messages: Annotated[list[NewMessage], Meta(min_length=1, max_length=MESSAGES_MAX)]
+    messages: Annotated[list[NewMessage], Meta(min_length=1, max_length=limits.PAGE_SIZE_MAX)]
 
 
 class Sent(Struct):
@@ -140,7 +156,7 @@ class Messages(Struct):
 
 
 class Ack(Struct):
-    receipt: str = ""
+    receipt: ReceiptHandle = ""
 
 
 class Nack(Struct):
@@ -150,16 +166,16 @@ class Nack(Struct):
     """
 
     priority: Priority | None = None
-    metadata: dict[str, str] = field(default_factory=dict)
+    metadata: Metadata = field(default_factory=dict)
     delay_s: Seconds = 0
-    receipt: str = ""
+    receipt: ReceiptHandle = ""
 
 
 class Touch(Struct):
     """visibility_s: from now on; without it the queue's."""
 
     visibility_s: Seconds | None = None
-    receipt: str = ""
+    receipt: ReceiptHandle = ""
 
 
 class NewPriority(Struct):
@@ -169,7 +185,7 @@ class NewPriority(Struct):
 class NewPriorities(Struct):
     """ids: MessageIds."""
 
-    ids: Annotated[list[str], Meta(min_length=1, max_length=1_000)]
+    ids: Annotated[MessageIds, Meta(min_length=1)]
     priority: Priority
 
 
@@ -192,7 +208,7 @@ class PrioritisedMany(Struct):
 
 
 class NewIds(Struct):
-    number: Annotated[int, Meta(ge=1, le=1_000)] = 1
+    number: Annotated[int, Meta(ge=1, le=limits.PAGE_SIZE_MAX)] = 1
 
 
 class Ids(Struct):
@@ -202,8 +218,8 @@ class Ids(Struct):
 class NewMove(Struct):
     """to: a queue's name; without it each message goes to where it came from. rate: messages a second at most."""
 
-    to: str = ""
-    rate: Annotated[int, Meta(ge=1, le=500)] | None = None
+    to: QueueUrl = ""
+    rate: Annotated[int, Meta(ge=1, le=limits.MOVE_TASK_RATE_MAX)] | None = None
 
 
 class Move(Struct, omit_defaults=True):
@@ -221,7 +237,7 @@ class Moves(Struct):
 class LeaseChange(Struct):
     """lease: NAME/BATCH/ or NAME/BATCH/PARTITION; visibility_s: of a renewal."""
 
-    lease: str
+    lease: Lease
     action: Literal["commit", "renew", "give_back"]
     visibility_s: Seconds = 30
 

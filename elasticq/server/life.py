@@ -326,6 +326,7 @@ def make_context(
         connections_max=files.http,
         refused_max=files.refused,
         connections_per_address=http.connections_per_address,
+        streams_per_address=http.streams_per_address,
         buffers_bytes_max=http.buffers_mb * 1_048_576,
         header_ms=http.header_s * 1_000,
         body_ms=http.body_s * 1_000,

@@ -71,6 +71,7 @@ class Http(Struct, frozen=True, forbid_unknown_fields=True):
     ] = ""
     connections_max: Annotated[int, Meta(ge=1, le=1_000_000)] = 10_000
     connections_per_address: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
+    streams_per_address: Annotated[int, Meta(ge=0, le=1_000_000)] = 100
     buffers_mb: Annotated[int, Meta(ge=8, le=65_536)] = 64
     header_s: Seconds = 10
     body_s: Seconds = 10

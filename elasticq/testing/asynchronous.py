@@ -135,8 +135,5 @@ class AsyncTopic:
     async def subscriptions(self) -> list[dict[str, str]]:
         return await to_thread(self.sync.subscriptions)
 
-    async def peek(self, subscription: str, limit: int = 100) -> list[dict[str, Any]]:
-        return await to_thread(self.sync.peek, subscription, limit)
-
     async def delete(self) -> None:
         await to_thread(self.sync.delete)

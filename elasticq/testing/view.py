@@ -278,11 +278,6 @@ class Topic:
         """Return the first hundred subscriptions, as ListSubscriptionsByTopic does."""
         return list(self._view.call_sns("list_subscriptions_by_topic", TopicArn=self.arn)["Subscriptions"])
 
-    def peek(self, subscription: str, limit: int = 100) -> list[dict[str, Any]]:
-        """Return what waits for a subscription that is no queue, such as an e-mail address or a web server."""
-        found = self._view.order("POST", "/_elasticq/peek", QueueUrl=subscription, Limit=limit)
-        return list(found["Messages"])
-
     def delete(self) -> None:
         self._view.call_sns("delete_topic", TopicArn=self.arn)
 

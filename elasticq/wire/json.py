@@ -65,13 +65,13 @@ def decode(operation: Operation, body: bytes) -> Command:
 
 def _decode_large(operation: Operation, body: bytes) -> Command:
     """A long body could have so many parts that decoding takes too long. Only a message or a batch is so long."""
-    _check_strings(body)
+    check_strings(body)
     if operation.entry_name is not None:
         return _bounded(operation, careful.decode(operation.command, body))
     return operation.decoder.decode(body)
 
 
-def _check_strings(body: bytes) -> None:
+def check_strings(body: bytes) -> None:
     """Raises SerializationError where there are too many strings, and so too many members of maps.
 
     A quotation mark behind a backslash is not counted. It may be the end of a string, never a beginning. All marks

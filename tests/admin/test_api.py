@@ -5,13 +5,18 @@ import json
 import re
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
+import msgspec
 import pytest
 from jsonschema import Draft202012Validator
 
-from elasticq.admin.api import OPENAPI, added
+from elasticq.admin.api import OPENAPI, QUERY, Api, added
+from elasticq.admin.definitions import Definitions
 from elasticq.admin.rates import PERIOD_S
+from elasticq.admin.source import Waiting
+from elasticq.model.names import inner_owner
+from tests.admin.member import Member
 from tests.admin.operator import JSON, Operator
 from tests.system.cluster.cluster import until
 
@@ -54,6 +59,37 @@ def test_answers_are_what_the_openapi_file_says(operator: Operator) -> None:
             assert str(found) == status
             described(path, status).validate(json.loads(text))
     described("/api/actions/{action}", "400", "post").validate(operator.act("PurgeQueue", {})[1])
+
+
+def test_a_text_of_a_url_has_the_bound_that_the_openapi_file_says(operator: Operator) -> None:
+    with_queue(operator, "bounded")
+    asked = 0
+    for path, item in API["paths"].items():
+        for parameter in item.get("get", {}).get("parameters", ()):
+            schema, name = parameter["schema"], parameter["name"]
+            if "maxLength" not in schema:
+                assert schema.keys() & {"pattern", "enum"}, (path, name)
+                continue
+            assert schema["maxLength"] == QUERY[name].max_length
+            asked += 1
+            for more, statuses in ((0, (200, 404)), (1, (400,))):
+                query = {"queue": "bounded", "window_s": "60", name: "x" * (schema["maxLength"] + more)}
+                status = operator.ask(f"{path}?{urlencode(query)}")[0] if path != "/api/live" or more else 200
+                assert status in statuses, (path, name)
+    assert asked == 6
+
+
+def test_the_openapi_file_has_the_shape_of_definitions_as_they_are_read() -> None:
+    _, shapes = msgspec.json.schema_components([Definitions], ref_template="#/components/schemas/{name}")
+    assert {name: API["components"]["schemas"][name] for name in shapes} == shapes
+
+
+async def test_receives_of_the_server_itself_are_not_among_those_that_wait() -> None:
+    class Waited(Member):
+        def waiting(self, limit: int) -> list[Waiting]:
+            return [Waiting(owner, "q", 1, "n1", "") for owner in ("000000000000", inner_owner("000000000000"))]
+
+    assert [each.owner for each in Api(Waited()).receives()] == ["000000000000"]
 
 
 def test_what_is_in_flight_is_told_with_its_times(operator: Operator) -> None:

@@ -1,6 +1,7 @@
 """The pages of the admin port."""
 
 import asyncio
+import re
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from elasticq import BUILD, __version__
 from elasticq.admin import asking
-from elasticq.admin.app import ORDERS_MAX, make_app
+from elasticq.admin.app import HEADERS, ORDERS_MAX, make_app
 from elasticq.node.orders import (
     AddVoter,
     Order,
@@ -52,6 +53,26 @@ async def test_ready_tells_the_reason_when_it_is_not(aiohttp_client: Any) -> Non
     assert await get(client, "/ready") == (503, "read-only: 1 of 3 members, 2 needed")
     member.stopping = True
     assert await get(client, "/ready") == (503, "stopping")
+
+
+async def test_every_answer_has_the_headers_that_protect_it(aiohttp_client: Any) -> None:
+    """Those of paths and methods that there are not, too."""
+    member = Member()
+    member.stopping = True  # streams end
+    client = await client_of(aiohttp_client, member)
+    app = client.server.app  # type: ignore[attr-defined]
+    paths = {resource.canonical for resource in app.router.resources()}
+    assert len(paths) > 40
+    statuses = set()
+    for path in sorted(paths | {"/nothing", "/nothing<script>", "/static/nothing", "/queues", "/api", "/%ff"}):
+        path = re.sub(r"{account}", "000000000000", path)
+        for method in ("GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"):
+            async with client.request(method, re.sub(r"{\w+}", "x", path), allow_redirects=False) as answer:
+                statuses.add(answer.status)
+                assert {name: answer.headers.get(name) for name in HEADERS} == HEADERS | (
+                    {"Cache-Control": "max-age=3600"} if "max-age" in answer.headers["Cache-Control"] else {}
+                ), (method, path)
+    assert {200, 303, 400, 403, 404, 405} <= statuses
 
 
 @pytest.mark.parametrize(("name", "role", "status"), [("n1", "master", 200), ("n2", "follower", 503)])

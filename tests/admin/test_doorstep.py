@@ -95,6 +95,7 @@ async def test_a_request_without_a_plain_short_length_is_refused(head: bytes, st
     async with listening() as port:
         reader, _ = await asking(port, b"POST /cluster/orders HTTP/1.1\r\nHost: a\r\n%b\r\n\r\n" % head)
         assert (await answer(reader)).split()[1] == status
+        assert b"\r\nContent-Security-Policy: default-src 'none'; " in b"\r\n" + await reader.read()
 
 
 async def test_few_long_bodies_are_held_at_a_time_and_the_others_are_told_to_come_again() -> None:

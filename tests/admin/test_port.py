@@ -7,7 +7,9 @@ import sys
 import aiohttp
 import pytest
 
+from elasticq.admin.doorstep import POLICY
 from elasticq.admin.port import AdminPort
+from elasticq.model.limits import HEAD_BYTES_MAX
 from tests.admin.member import Member
 
 PATIENCE_S = 10
@@ -24,6 +26,16 @@ async def test_a_port_from_the_kernel_answers_until_it_stops() -> None:
     await port.stop()
     with pytest.raises(ConnectionRefusedError):
         await asyncio.open_connection("127.0.0.1", port.port)
+
+
+async def test_a_long_line_is_answered_with_the_headers_that_protect_an_answer() -> None:
+    port = AdminPort(Member(), "127.0.0.1", 0)
+    await port.start()
+    async with aiohttp.ClientSession() as session:
+        url = f"http://127.0.0.1:{port.port}/nothing?{'x' * (HEAD_BYTES_MAX - 1_000)}"
+        async with session.get(url) as answer:
+            assert (answer.status, answer.headers["Content-Security-Policy"]) == (404, POLICY)
+    await port.stop()
 
 
 async def test_a_client_that_comes_before_the_start_is_answered() -> None:

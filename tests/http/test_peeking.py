@@ -11,13 +11,17 @@ from elasticq.http.head import JSON
 from elasticq.model.commands import MessageAttributeValue
 from elasticq.model.extensions import Peek
 from elasticq.model.results import PeekedMessage, PeekResult
-from tests.http.desk import HOST, QUEUE_URL, Desk, json_request
+from tests.http.desk import HOST, QUEUE_URL, Desk, form_request, json_request
 from tests.http.signing import JSON_HEADERS, KEY, OTHER_KEY, signed, target
 
 PEEK = "/_elasticq/peek"
 QUEUE = f"http://{HOST}/{KEY.account}/orders"
 BODY = b'{"QueueUrl": "%b"}' % QUEUE.encode()
 PLAIN = {"Content-Type": JSON_HEADERS["Content-Type"]}
+
+
+def get(path: str) -> bytes:
+    return f"GET {path} HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode()
 
 
 async def strict_desk() -> Desk:
@@ -55,6 +59,29 @@ async def test_strict_lists_messages_for_a_signed_get_only() -> None:
     good = await desk.ask(signed(b"", {}, method="GET", url=url))
     assert (good.status, b"<Body>hello</Body>" in good.body) == (200, True)
     assert (await desk.ask(f"GET {url} HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode())).status == 403
+    await desk.close()
+
+
+async def test_queue_of_a_subscription_is_shown_to_nobody() -> None:
+    """It holds the token that confirms the subscription, which only the endpoint may know."""
+    desk = Desk()
+    topic = "arn:aws:sns:us-east-1:000000000000:news"
+    await desk.ask(form_request("Action=CreateTopic&Name=news"))
+    for protocol, endpoint in (("http", "http://127.0.0.1:9/"), ("email", "a@example.com")):
+        given = f"Protocol={protocol}&Endpoint={endpoint}&ReturnSubscriptionArn=true"
+        made = await desk.ask(form_request(f"Action=Subscribe&TopicArn={topic}&{given}"))
+        arn = made.body.partition(b"<SubscriptionArn>")[2].partition(b"<")[0].decode()
+        key = arn.rpartition(":")[2]
+        assert desk.node.state.names["000000000000/~topics", key].count == 1
+        urls = (arn, key, f"/000000000000/{key}", f"~topics/{key}", f"http://x/000000000000/~topics/{key}")
+        asks = [json_request("Peek", {"QueueUrl": url}, path=PEEK) for url in urls]
+        asks += [get(f"/_aws/sqs/messages?QueueUrl={url}") for url in urls]
+        asks += [get(f"/_aws/sqs/messages/{region}/000000000000/{key}") for region in ("~topics", "us-east-1")]
+        asks += [get(f"/api/v1/queues/{url.replace('/', '%2F')}/export") for url in urls]
+        for ask in asks:
+            answer = await desk.ask(ask)
+            assert answer.status in (400, 404), ask
+            assert b"NonExistentQueue" in answer.body or b"QueueDoesNotExist" in answer.body, ask
     await desk.close()
 
 

@@ -1,6 +1,7 @@
 """/api/v1 at its door: who may ask, what a browser may, and each operation by what it answers."""
 
 import json
+import re
 from collections.abc import AsyncIterator
 from typing import Any
 from zlib import crc32
@@ -8,9 +9,10 @@ from zlib import crc32
 import pytest
 from jsonschema import Draft202012Validator
 
+from elasticq.http.bounds import Bounds
 from elasticq.rest import openapi, routes
 from elasticq.wire.browsers import Browsers
-from tests.http.desk import HOST, Desk, json_request, until
+from tests.http.desk import HOST, Desk, json_request, settle, until
 from tests.http.signing import KEY, OTHER_KEY, signed
 
 API, DOQ = "/api/v1", "/API/v1"
@@ -352,6 +354,96 @@ async def test_stream_tells_messages_as_they_come_and_gives_them_back_when_its_c
     await until(lambda: not call.desk.node._executor.waiters.count)
     await call("POST", f"{queue}/messages", {"content": "third"})
     assert await contents(call, queue) == ["third"]
+
+
+class Streamed:
+    """A stream from one address, and the contents of the messages that it got."""
+
+    def __init__(self, desk: Desk, path: str, address: str = "127.0.0.1") -> None:
+        self.protocol, self.line = desk.connect(address)
+        self.protocol.data_received(asked("GET", path))
+
+    @property
+    def head(self) -> bytes:
+        return bytes(self.line.received).partition(b"\r\n")[0]
+
+    @property
+    def contents(self) -> list[str]:
+        events = re.findall(rb"data: (\{.*\})", bytes(self.line.received))
+        return [json.loads(event)["content"] for event in events]
+
+    async def begun(self) -> "Streamed":
+        await until(lambda: bool(self.head))
+        return self
+
+
+@pytest.mark.parametrize("given", ["", "?visibility_s=5", "?visibility_s=1"])
+async def test_stream_gets_a_message_again_when_its_visibility_has_ended(given: str) -> None:
+    """The queue's own visibility timeout may become 0 meanwhile: the stream keeps the one that it began with."""
+    desk = Desk(has_testing=True)
+    call = Caller(desk)
+    queue = await made(call, kind="standard", settings={"ack_timeout": 5})
+    stream = await Streamed(desk, f"{queue}/stream{given}").begun()
+    await call("PUT", queue, {"settings": {"ack_timeout": 0}})
+    await call("POST", f"{queue}/messages", {"content": "x"})
+    seconds = int(given.partition("=")[2] or 5)
+    for turn in (1, 2, 3):
+        await until(lambda turn=turn: len(stream.contents) == turn)  # type: ignore[misc]
+        await call("POST", "/_elasticq/clock", {"advance": seconds - 0.001})
+        await settle()
+        assert (await call("GET", queue))["unacked"] == 1
+        assert len(stream.contents) == turn
+        await call("POST", "/_elasticq/clock", {"advance": 0.001})
+    await desk.close()
+
+
+async def test_stream_that_would_hide_nothing_is_refused(call: Caller) -> None:
+    queue = await made(call, kind="standard", settings={"ack_timeout": 0})
+    await call("POST", f"{queue}/messages", {"content": "x"})
+    for given in ("", "?visibility_s=0", "?ack=true"):
+        answer = await call.desk.ask(asked("GET", f"{queue}/stream{given}"))
+        assert (answer.status, answer.json()["code"]) == (400, "InvalidParameterValue")
+    assert (await call("GET", queue))["ready"] == 1
+    assert not call.desk.context.streams
+    assert (await Streamed(call.desk, f"{queue}/stream?visibility_s=1").begun()).head.endswith(b"200 OK")
+
+
+async def test_address_has_so_many_streams_at_most_and_may_open_another_when_one_ends() -> None:
+    desk = Desk(Bounds(streams_per_address=2))
+    queue = await made(Caller(desk), kind="standard")
+    first, second = [await Streamed(desk, f"{queue}/stream").begun() for _ in range(2)]
+    refused = await desk.ask(asked("GET", f"{queue}/stream"))
+    assert (refused.status, refused.headers["retry-after"]) == (503, "1")
+    assert "http.streams_per_address" in refused.json()["detail"]
+    other = await Streamed(desk, f"{queue}/stream", "127.0.0.2").begun()
+    assert other.head.endswith(b"200 OK")
+    first.line.close()
+    await until(lambda: desk.context.streams["127.0.0.1"] == 1)
+    assert (await Streamed(desk, f"{queue}/stream").begun()).head.endswith(b"200 OK")
+    await desk.close()
+    await until(lambda: not desk.context.streams)
+    assert second.line.ended
+
+
+@pytest.mark.parametrize("base", [API, DOQ])
+async def test_method_that_a_path_does_not_have_is_answered_with_those_that_it_has(call: Caller, base: str) -> None:
+    paths: dict[str, set[str]] = {path: {"GET"} for path in ("/queues/jobs/stream", "/docs", "/openapi.json")}
+    for route in routes.ROUTES:
+        paths.setdefault(route.path.format(queue="jobs", id="7"), set()).add(route.method)
+    for path, allowed in paths.items():
+        for method in {"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE"} - allowed:
+            protocol, line = call.desk.connect()
+            protocol.data_received(asked(method, base + path))
+            await until(lambda line=line: b"\r\n\r\n" in line.received)  # type: ignore[misc]
+            head = bytes(line.received).partition(b"\r\n\r\n")[0].decode()
+            assert head.startswith("HTTP/1.1 405 "), (method, path)
+            assert set(re.findall(r"\r\nAllow: ([A-Z, ]+)", head)[0].split(", ")) == allowed, (method, path)
+
+
+async def test_metadata_cannot_name_what_has_a_member_of_its_own(call: Caller) -> None:
+    queue = await made(call)
+    for name in ("ElasticqPriority", "ElasticqDeliverAt"):
+        await call("POST", f"{queue}/messages", {"content": "x", "metadata": {name: "5"}}, status=400)
 
 
 async def test_document_and_page_are_served_and_name_nothing_elsewhere(call: Caller) -> None:

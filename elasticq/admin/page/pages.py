@@ -21,7 +21,7 @@ from elasticq.admin.api import OPENAPI, TASKS_SHOWN_MAX, Api, QueueRow, no_queue
 from elasticq.admin.calls import Ask, NotExecuted
 from elasticq.admin.cluster import document
 from elasticq.admin.page import forms, groups, scheduled, text, topics
-from elasticq.admin.page.login import HEADERS, Login
+from elasticq.admin.page.login import Login
 from elasticq.admin.source import AdminSource
 from elasticq.engine.subscription_attributes import PROTOCOLS
 from elasticq.model.names import account_of, inner_owner, parse_queue_arn, queue_arn, queue_path, region_of, topic_arn
@@ -168,7 +168,7 @@ class Pages:
             has_groups=row.name.endswith(".fifo") or self._source.group_order(owner, row.name, "", 0, 0) is not None,
             in_flight=self._source.in_flight(owner, row.name, IN_FLIGHT_SHOWN),
             newest_from=max(0, self._last_sequence(owner, row.name) - PEEKED + 1),
-            waiting=[each for each in self._source.waiting(SHOWN_MAX) if (each.owner, each.queue) == (owner, row.name)],
+            waiting=[each for each in self._api.receives() if (each.owner, each.queue) == (owner, row.name)],
         )
 
     def _of_queue(self, row: QueueRow) -> dict[str, Any]:
@@ -196,7 +196,7 @@ class Pages:
         try:
             owner, row = self._asked(request)
             sequence = request.match_info["sequence"]
-            if not sequence.isdigit() or len(sequence) > 19:
+            if not (sequence.isascii() and sequence.isdigit()) or len(sequence) > 19:
                 raise NotExecuted(404, "NotFound", "There is no such message.")
             given = {"QueueUrl": row.url, "FromSequence": int(sequence), "Limit": 1}
             page = await self._execute("Peek", given, owner)
@@ -205,7 +205,7 @@ class Pages:
                 raise NotExecuted(404, "NotFound", "That message is not there any more.")
         except NotExecuted as error:
             return await self._missing(error)
-        headers = {**HEADERS, "Content-Disposition": f'attachment; filename="{sequence}.txt"'}
+        headers = {"Content-Disposition": f'attachment; filename="{sequence}.txt"'}
         body = found[0]["Body"].encode("utf-8", "replace")
         return web.Response(body=body, headers=headers, content_type="application/octet-stream")
 
@@ -308,7 +308,7 @@ class Pages:
         )
 
     async def consumers(self, _: web.Request) -> web.Response:
-        waiting = self._source.waiting(SHOWN_MAX)
+        waiting = self._api.receives()
         return await self._html("waiting.html", "/consumers", waiting=waiting, owner_path=self._owner_path)
 
     async def cluster(self, _: web.Request) -> web.Response:
@@ -357,7 +357,7 @@ class Pages:
         name = request.match_info["name"]
         if name not in STATIC:
             return web.Response(status=404)
-        headers = {**HEADERS, "Cache-Control": "max-age=3600"}
+        headers = {"Cache-Control": "max-age=3600"}
         return web.Response(body=(HERE / "static" / name).read_bytes(), content_type=STATIC[name], headers=headers)
 
     # --- what is done ---------------------------------------------------------------------
@@ -498,7 +498,7 @@ class Pages:
     def _dead(self, policy: str, owner: str) -> dict[str, Any] | None:
         try:
             told = msgspec.json.decode(policy, type=dict[str, Any])
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             return None
         found = parse_queue_arn(told.get("deadLetterTargetArn"), owner)
         if found is None:
@@ -520,7 +520,7 @@ class Pages:
     async def _told(self, kind: str, title: str, said: str, code: str = "", *, status: int = 200) -> web.Response:
         template = (await self._environment()).get_template("told.html")
         body = template.render(kind=kind, title=title, text=said, code=code)
-        return web.Response(text=body, content_type="text/html", headers=HEADERS, status=status)
+        return web.Response(text=body, content_type="text/html", status=status)
 
     async def _html(self, template: str, here: str, /, *, code: int = 200, **values: Any) -> web.Response:
         environment = await self._environment()
@@ -538,7 +538,7 @@ class Pages:
             has_login=self._login.is_wanted,
             **values,
         )
-        return web.Response(text=body, content_type="text/html", headers=HEADERS, status=code)
+        return web.Response(text=body, content_type="text/html", status=code)
 
     async def _environment(self) -> "Environment":
         if self._templates is None:

@@ -14,8 +14,9 @@ from elasticq.engine.rows import Row
 from elasticq.engine.state import Queue, State
 from elasticq.model import limits
 from elasticq.model.commands import Call
-from elasticq.model.errors import InvalidParameterValue, quoted
+from elasticq.model.errors import InvalidParameterValue, QueueDoesNotExist, quoted
 from elasticq.model.extensions import Peek
+from elasticq.model.names import is_inner
 from elasticq.model.results import PeekedMessage, PeekResult
 
 WALK_MAX: Final = 10_000  # sequences looked at in one call, those of deleted messages too
@@ -27,9 +28,12 @@ _ALL: Final = frozenset(SYSTEM_ATTRIBUTES)
 def peek(state: State, call: Call, command: Peek, context: ExecutionContext) -> Outcome:
     """Raises ContentsMissing where the first message that it looks at is on disk only.
 
+    The queue of a subscription is as if it did not exist: it may hold the token that confirms the subscription.
     A later one ends the page instead: so each call comes further, however little memory there is.
     """
     queue = named_queue(state, call, command.queue_url)
+    if is_inner(queue.account):
+        raise QueueDoesNotExist
     limit = _limit(command)
     is_wanted = _filter(queue, command, context)
     result = PeekResult()

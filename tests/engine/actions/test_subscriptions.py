@@ -11,6 +11,8 @@ from elasticq.engine.execute import execute
 from elasticq.model import commands, errors, limits
 from elasticq.model import topic_commands as t
 from elasticq.model.commands import Call, Command
+from elasticq.model.errors import QueueDoesNotExist
+from elasticq.model.extensions import Peek
 from elasticq.model.names import DEFAULT_ACCOUNT, INNER
 from elasticq.model.topic_results import SubscribeResult, SubscriptionsResult
 from tests.engine.desk import ENDPOINT
@@ -403,6 +405,15 @@ def test_fifo_topic_has_a_hundred_subscriptions(desk: TopicDesk) -> None:
         desk.subscribe(f"q{number}", topic="orders.fifo")
     with pytest.raises(errors.SubscriptionLimitExceeded):
         desk.subscribe("one-more", topic="orders.fifo")
+
+
+def test_queue_of_a_subscription_is_not_shown(desk: TopicDesk) -> None:
+    """Not even where a call has its owner: it holds the token that confirms the subscription."""
+    desk.subscribe(protocol="http", endpoint="http://e")
+    (key,) = desk.state.topics.by_key
+    assert len(inner_bodies(desk, key)) == 1
+    with pytest.raises(QueueDoesNotExist):
+        desk.do(Peek(key), account=INNER_OWNER)
 
 
 def web_subscription(desk: TopicDesk, topic: str = "news") -> str:
