@@ -95,6 +95,7 @@ class Peers:
         self._transfers = TransferServer(loop, snapshots, settings.rate_bytes_per_s)
         self._ticked_s = loop.time()
         self._links = Links(self._ticked_s)
+        self.hosts = self._links.hosts
         self._dialler = Dialler(loop, self._dial, self._links.has)
         self._book = Book()
         self._found: dict[str, float] = {}
