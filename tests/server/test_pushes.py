@@ -53,6 +53,26 @@ def test_every_member_knows_where_all_members_listen() -> None:
             assert known.hosts == {ipaddress.ip_address("127.0.0.1")}
 
 
+def test_a_post_to_another_cluster_is_refused_there(caplog: pytest.LogCaptureFixture) -> None:
+    """Nobody told this one its ports, so that the post is made; the header that every post carries decides."""
+    with ElasticQ() as here, ElasticQ() as there:
+        queue = there.queue("precious").create()
+        queue.send("kept")
+        sns = here.client("sns")
+        topic = sns.create_topic(Name="t")["TopicArn"]
+        paths = ("/000000000000/precious?Action=PurgeQueue", "/api/v1/queues/precious/purge", "/_elasticq/reset")
+        for path in paths:
+            sns.subscribe(TopicArn=topic, Protocol="http", Endpoint=f"{there.endpoint_url}{path}")
+
+        def reasons() -> list[str]:
+            lines = [each for each in caplog.records if each.getMessage() == "notification_dropped"]
+            return [each.fields["reason"] for each in lines]  # type: ignore[attr-defined]
+
+        until(lambda: len(reasons()) == len(paths), "all were given up")
+        assert set(reasons()) == {"it answered 403"}
+        assert queue.visible() == 1
+
+
 def test_nothing_is_posted_to_a_port_of_the_cluster(tmp_path: Path) -> None:
     member = Process(tmp_path / "member", "--memory", "--discovery", "seeds", "--peer-port", "0", lines=6)
     peers = member.found(r"peers listening on (\S+)")
