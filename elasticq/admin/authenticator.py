@@ -1,5 +1,7 @@
 """Admits operators who show the token, as a header or by a browser's login, and refuses web pages of other origins.
 
+It also refuses notifications of topics, as a subscriber may have named this port.
+
 Without a token only the Host header tells a page under a rebound name from an operator (wire/browsers.py).
 Probes may use any name.
 """
@@ -13,6 +15,7 @@ from aiohttp import web
 from aiohttp.typedefs import Middleware
 
 from elasticq.wire.browsers import Browsers
+from elasticq.wire.headers import NOT_FOR_POSTS, NOTIFICATION_TYPE
 
 OPEN_PAGES: Final = frozenset(("/health", "/ready", "/master"))
 """For probes, which have no token; they tell no more than that this member lives, and whether it is the master."""
@@ -42,6 +45,8 @@ def make_authenticator(
 
     @web.middleware
     async def authenticator(request: web.Request, handler: Handler) -> web.StreamResponse:
+        if NOTIFICATION_TYPE in request.headers:
+            return _refuse(403, NOT_FOR_POSTS)
         token = shared.value
         is_unsigned = token == "" and request.path not in OPEN_PAGES
         reason = browsers.refusal(request.headers.get, is_unsigned=is_unsigned) if browsers is not None else ""

@@ -6,7 +6,7 @@ outside of the attributes and none inside, characters beyond ASCII as they are. 
 
 from base64 import b64encode
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -19,11 +19,17 @@ SENDER: Final = "AIDAELASTICQTOPICS000"
 NOTIFICATION: Final = "Notification"
 CONFIRMATION: Final = "SubscriptionConfirmation"
 FAREWELL: Final = "UnsubscribeConfirmation"
+WRITTEN: Final = frozenset((NOTIFICATION, CONFIRMATION, FAREWELL))
+"""The Types of envelopes. In an inner queue they are the groups of the messages whose bodies this module wrote.
+
+Whatever else is in an inner queue is a client's text. It is posted as it is, and never signed.
+"""
 UNSIGNED: Final = "VW5zaWduZWQ="
 """In the place of a signature where nobody signs: "Unsigned" as base64."""
 CERTIFICATE: Final = "SimpleNotificationService-0123456789abcdef0123456789abcdef.pem"
 
 _text = msgspec.json.Encoder().encode
+_members: Callable[[str], dict[str, Any]] = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 def _quoted(text: str) -> str:
@@ -85,14 +91,13 @@ class Notification:
 
 
 def _attributes(attributes: MessageAttributes) -> str:
-    written = []
+    pairs = {}
     for name, attribute in attributes.items():
         value = attribute.string_value or ""
         if attribute.binary_value is not None:
             value = b64encode(attribute.binary_value).decode("ascii")
-        pair = f'{{"Type":{_quoted(attribute.data_type)},"Value":{_quoted(value)}}}'
-        written.append(f"    {_quoted(name)} : {pair}")
-    return "{\n" + ",\n".join(written) + "\n  }"
+        pairs[name] = {"Type": attribute.data_type, "Value": value}
+    return _written_attributes(pairs)
 
 
 def confirmation(*, message_id: str, token: str, topic_arn: str, base_url: str, now_ms: int, version: str) -> str:
@@ -129,4 +134,32 @@ def _asking(
         "Signature": UNSIGNED,
         "SigningCertURL": f"{base_url}/{CERTIFICATE}",
     }
-    return "{\n" + ",\n".join([f"  {_quoted(name)} : {_quoted(value)}" for name, value in members.items()]) + "\n}"
+    return _written(members)
+
+
+def with_signature(envelope: str, sign: Callable[[dict[str, Any]], tuple[str, str]]) -> str:
+    """Return an envelope that this module wrote, with its signature and the name of its certificate.
+
+    sign: as ``Notification`` takes it. An envelope that has no Signature, or has one already, stays as it is.
+    """
+    members = _members(envelope)
+    if members.get("Signature") != UNSIGNED:
+        return envelope
+    members["Signature"], certificate = sign(members)
+    members["SigningCertURL"] = members["SigningCertURL"].removesuffix(CERTIFICATE) + certificate
+    return _written(members)
+
+
+def _written(members: dict[str, Any]) -> str:
+    """Return the text of an envelope. The values are texts, but for the MessageAttributes."""
+    lines = []
+    for name, value in members.items():
+        text = _quoted(value) if isinstance(value, str) else _written_attributes(value)
+        lines.append(f"  {_quoted(name)} : {text}")
+    return "{\n" + ",\n".join(lines) + "\n}"
+
+
+def _written_attributes(attributes: dict[str, dict[str, str]]) -> str:
+    """Return the text of the MessageAttributes: the Type and Value of each, by name."""
+    lines = [f"    {_quoted(name)} : {_text(pair).decode()}" for name, pair in attributes.items()]
+    return "{\n" + ",\n".join(lines) + "\n  }"

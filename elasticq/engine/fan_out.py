@@ -15,7 +15,7 @@ from elasticq.engine import contents
 from elasticq.engine import mutations as m
 from elasticq.engine.context import ExecutionContext, Sign
 from elasticq.engine.deduplication import deduplication_key
-from elasticq.engine.envelopes import SENDER, Notification, signature_version
+from elasticq.engine.envelopes import NOTIFICATION, SENDER, Notification, signature_version
 from elasticq.engine.forwards import route
 from elasticq.engine.identity import next_sequence
 from elasticq.engine.state import Queue, State
@@ -233,6 +233,8 @@ class FanOut:
             row = message.topic.row
             assert row is not None, "it is published to"
             stored.origin = row.number, message.number  # its MessageId is the publish's
+            if not subscription.is_raw and (queue.account, queue.name) == subscription.target:
+                stored.group_id = NOTIFICATION  # this body is an envelope, whatever the subscription says later
         elif queue.kind.needs_group:
             stored.group_id, stored.deduplication_id = message.group_id, message.deduplication_id
         elif message.group_id is not None and not message.topic.is_fifo:

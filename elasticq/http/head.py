@@ -30,7 +30,7 @@ from elasticq.model.limits import HOST_CHARS_MAX
 from elasticq.wire import browsers
 from elasticq.wire.fence import HEADER as FENCE_HEADER
 from elasticq.wire.fence import NO_FENCE
-from elasticq.wire.headers import ONCE
+from elasticq.wire.headers import NOTIFICATION_TYPE, ONCE
 from elasticq.wire.operations import SQS, Operation, Service
 
 EXTENSIONS: Final = ("/_elasticq/", "/_aws/", "/moto-api/", "/api/v1/", "/API/v1/")
@@ -454,6 +454,7 @@ _READERS: Final[dict[bytes, Callable[[bytes], _Fact | None]]] = {
     b"content-encoding": lambda value: None if value.lower() == b"identity" else (_COLD, True),
     b"expect": lambda value: (_COLD, True),
     b"upgrade": lambda value: (_COLD, True),
+    NOTIFICATION_TYPE.encode(): lambda value: (_COLD, True),  # refused on the slow path
     # A page can make a browser ask; who may is judged on the slow path, so that the hot one need not.
     **{name: lambda value: (_COLD, True) for name in browsers.MARKS},
     b"user-agent": lambda value: (_COLD, True) if value.startswith(browsers.AGENT) else None,

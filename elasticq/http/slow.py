@@ -50,6 +50,7 @@ from elasticq.model.limits import HEAD_BYTES_MAX
 from elasticq.model.results import ReceiveMessageResult, Result
 from elasticq.runtime.runtime import RuntimeStopped
 from elasticq.wire.fence import add_fence
+from elasticq.wire.headers import NOT_FOR_POSTS, NOTIFICATION_TYPE
 from elasticq.wire.operations import PEEK, SQS
 from elasticq.wire.services import guess
 
@@ -163,6 +164,8 @@ class SlowPath:
     async def _route(self, asked: Asked) -> web.StreamResponse:
         request, path = asked.request, asked.path
         response: web.StreamResponse
+        if NOTIFICATION_TYPE in request.headers:
+            return self._refuse(asked, AccessDenied(NOT_FOR_POSTS))
         page = _PAGES.get(path.removeprefix(self._context.context_path))
         if page is not None and request.method in ("GET", "HEAD"):
             return page(self._context)

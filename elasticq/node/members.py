@@ -72,6 +72,7 @@ class Members:
             admin=settings.admin,
             region=settings.region,
             has_one_region=settings.single_region,
+            http_port=settings.http_port,
         )
 
     def met(self, peer: Peer, now_ms: int) -> None:

@@ -14,7 +14,8 @@ class Peer(Struct, array_like=True, frozen=True, gc=False):
     address: host:port of its peer port; http, admin: URLs of its other ports, empty if there is none;
     level: the newest feature level that it understands; is_proxy: it stores nothing, never votes and belongs to no
     cluster, and is told who is master; region: its ``node.region``, empty from versions that do not tell it;
-    has_one_region: its ``node.single_region``.
+    has_one_region: its ``node.single_region``; http_port: where it listens for SQS, which ``http`` need not name; 0
+    from versions that do not tell it.
     """
 
     id: MemberId
@@ -32,3 +33,4 @@ class Peer(Struct, array_like=True, frozen=True, gc=False):
     is_proxy: bool = False
     region: PeerText = ""
     has_one_region: bool = False
+    http_port: Count = 0

@@ -270,6 +270,7 @@ class Proxy(Driven):
             is_proxy=True,
             region=settings.region,
             has_one_region=settings.single_region,
+            http_port=settings.http_port,
         )
 
     def order(self, order: Order, ticket: Ticket, now_ms: int) -> None:

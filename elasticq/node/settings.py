@@ -20,7 +20,7 @@ class NodeSettings(Struct, frozen=True, kw_only=True):
     founders, or to join); volatile: the storage keeps nothing, so a record counts as durable
     when it is made (``--memory``).
     incarnation: of the process, new at each of its starts; empty: made from the entropy.
-    address (host:port of the peer port), http, admin (URLs): where this member is found.
+    address (host:port of the peer port), http, admin (URLs): where this member is found; http_port: where it listens.
     nodes: how many fresh members form a cluster together; cluster_name: only members with the same one do;
     mode: when a send to a standard queue is answered (docs/guarantees.md); all_timeout_ms: how long
     mode ``all`` waits for the last voter.
@@ -58,6 +58,7 @@ class NodeSettings(Struct, frozen=True, kw_only=True):
     address: str = ""
     http: str = ""
     admin: str = ""
+    http_port: int = 0
     nodes: int = 1
     cluster_name: str = "elasticq"
     mode: Mode = "majority"

@@ -168,8 +168,16 @@ class Connection(asyncio.Protocol):
     @property
     def local_host(self) -> str:
         """The address of this machine that the other side reaches, empty if unknown."""
-        name = self._transport.get_extra_info("sockname") if self._transport else None
-        return str(name[0]) if name else ""
+        return self._host("sockname")
+
+    @property
+    def remote_host(self) -> str:
+        """The address of the other side's machine, empty if unknown."""
+        return self._host("peername")
+
+    def _host(self, name: str) -> str:
+        found = self._transport.get_extra_info(name) if self._transport else None
+        return str(found[0]) if found else ""
 
     def send(self, kind: int, body: bytes) -> None:
         """Send a frame with everything else of this turn of the loop; drop it if the connection is closed."""

@@ -30,6 +30,10 @@ class Links:
     def has(self, member_id: str) -> bool:
         return member_id in self.by_id
 
+    def hosts(self) -> set[str]:
+        """Return the addresses of the machines from which members and proxies are linked."""
+        return {link.connection.remote_host for link in self.by_id.values()}
+
     def proxies(self) -> int:
         return sum(link.peer.is_proxy for link in self.by_id.values())
 

@@ -95,6 +95,7 @@ class Peers:
         self._transfers = TransferServer(loop, snapshots, settings.rate_bytes_per_s)
         self._ticked_s = loop.time()
         self._links = Links(self._ticked_s)
+        self.hosts = self._links.hosts
         self._dialler = Dialler(loop, self._dial, self._links.has)
         self._book = Book()
         self._found: dict[str, float] = {}
@@ -102,7 +103,7 @@ class Peers:
         self._unproven: dict[Connection, str] = {}  # accepted ones and where they are from, the oldest first
         self._contests: dict[Connection, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._refusal_log = RefusalLog()
+        self.refusal_log = RefusalLog()
         self._refusals = Refusals()
         self._questions = Questions(loop, lambda kind, body: receiver.asked(kind, body))
         self._said: Peer | None = None
@@ -183,7 +184,7 @@ class Peers:
             elif len(frame.data) > FRAME_BYTES_MAX:  # whatever made it, the other frames of this turn must go out
                 self._frames_dropped += 1
                 text = f"a frame of {len(frame.data)} bytes to {link.peer.name} is longer than {FRAME_BYTES_MAX}"
-                self._refusal_log.say("frame_too_long", link.connection.place, text, self._loop.time())
+                self.refusal_log.say("frame_too_long", link.connection.place, text, self._loop.time())
             else:
                 link.send(frame.data)
 
@@ -222,13 +223,9 @@ class Peers:
             **self._links.totals(),
             "frames_dropped": self._frames_dropped,
             "snapshot_bytes_served": self._transfers.bytes_served,
-            "refused": dict(self._refusal_log.counts),
-            "conflicts": self._refusal_log.conflicts(self._loop.time()),
+            "refused": dict(self.refusal_log.counts),
+            "conflicts": self.refusal_log.conflicts(self._loop.time()),
         }
-
-    def conflict(self) -> str:
-        """Return why another member and this one refused each other within the last minute, empty if none did."""
-        return next(iter(self._refusal_log.conflicts(self._loop.time())), "")
 
     # Called by connections (connection.Owner).
 
@@ -261,7 +258,7 @@ class Peers:
         known = {split(address)[0] for address in (*self._book.addresses(), *self._settings.seeds)}
         slow = who_gives_way(self._unproven, known)
         del self._unproven[slow]
-        self._refusal_log.say(
+        self.refusal_log.say(
             "too_many_unproven", slow.place, "others wait that may prove themselves", self._loop.time()
         )
         slow.abort()
@@ -289,18 +286,18 @@ class Peers:
         if refused.code == DUPLICATE:
             return
         now_s = self._loop.time()
-        self._refusal_log.say("refused_by_peer", connection.place, refused.reason, now_s)
+        self.refusal_log.say("refused_by_peer", connection.place, refused.reason, now_s)
         if refused.code == STRANGER and connection.is_dialler:
-            self._refusal_log.conflict(refused.reason, now_s)
+            self.refusal_log.conflict(refused.reason, now_s)
         if refused.code == HELD and connection.is_established and self._refusals.is_final(now_s):
             self._receiver.refused(refused.reason)
 
     def fault(self, connection: Connection, error: PeerError) -> None:
         if isinstance(error, SelfMet):
             return
-        self._refusal_log.note(error, connection.place, self._loop.time())
+        self.refusal_log.note(error, connection.place, self._loop.time())
         if isinstance(error, (TwoClusters, OtherProtocol)):
-            self._refusal_log.conflict(str(error), self._loop.time())
+            self.refusal_log.conflict(str(error), self._loop.time())
 
     def closed(self, connection: Connection) -> None:
         self._connections.discard(connection)
@@ -353,7 +350,7 @@ class Peers:
             self._end(old, peer)
         if peer.is_proxy and not self._links.has(peer.id) and self._links.proxies() >= self._proxies_max:
             reason = f"{self._proxies_max} proxies are linked already: the rest of the connections is left to members"
-            self._refusal_log.say("too_many_proxies", connection.place, reason, now_s)
+            self.refusal_log.say("too_many_proxies", connection.place, reason, now_s)
             connection.refuse(CROWDED, reason)
             return
         self._link(connection, theirs)
@@ -392,7 +389,7 @@ class Peers:
             f"the {what} belongs to a live process, member {holder.id} at {holder.address or 'an unknown address'}: "
             "give this one another --node-id, or stop the other"
         )
-        self._refusal_log.say("name_taken", connection.place, reason, self._loop.time())
+        self.refusal_log.say("name_taken", connection.place, reason, self._loop.time())
         connection.refuse(HELD, reason)
 
     def _link(self, connection: Connection, theirs: Hello) -> None:
@@ -479,7 +476,7 @@ class Peers:
             async with asyncio.timeout(CONNECT_S):
                 await self._loop.create_connection(lambda: connection, host, port, ssl=self._client_tls)
         except SSLError as error:
-            self._refusal_log.say("tls", address, str(error), self._loop.time())
+            self.refusal_log.say("tls", address, str(error), self._loop.time())
             raise Unreachable(f"{address}: {error}") from error
         except (OSError, UnicodeError) as error:  # TimeoutError is one, too
             connection.abort()

@@ -1,14 +1,20 @@
-"""What is posted for one message of a subscription's inner queue: headers and body."""
+"""Headers and body of the post for one message of a subscription's inner queue.
 
-import json
-from typing import Any, Final
+The message's group says who wrote its body, as it was when the message was stored. Only what this server wrote is
+signed. The subscription may have become raw since then, or not raw any more: neither changes what is posted.
+"""
+
+from typing import Final
 
 from msgspec import Struct
 
-from elasticq.engine.envelopes import CERTIFICATE, CONFIRMATION, NOTIFICATION, UNSIGNED
+from elasticq.engine.envelopes import CONFIRMATION, NOTIFICATION, WRITTEN, with_signature
+from elasticq.model.results import ReceivedMessage
 from elasticq.push.signer import Signer
+from elasticq.wire.headers import NOTIFICATION_TYPE
 
-_SIGNATURE: Final = f'\n  "Signature" : "{UNSIGNED}",\n'
+GROUP: Final = "MessageGroupId"
+"""The system attribute with the group. The messages must be received with it."""
 DEFAULT_CONTENT_TYPE: Final = "text/plain; charset=UTF-8"
 
 
@@ -19,43 +25,34 @@ class Posted(Struct, frozen=True):
     text: str
 
 
-def signed(body: str, signer: Signer) -> str:
-    """An envelope with its signature, and with the name of the certificate that it is verified with.
+def kind_of(message: ReceivedMessage) -> str:
+    """Return the Type of a message; that of raw text is Notification."""
+    group = (message.attributes or {}).get(GROUP, "")
+    return group if group in WRITTEN else NOTIFICATION
 
-    Line breaks in values are escaped, so that the line with the signature is the envelope's own.
+
+def is_raw(message: ReceivedMessage) -> bool:
+    """Return whether the body is a client's text, not an envelope that this server wrote.
+
+    An older version marked no envelopes: those that it left behind are posted as they are, without a signature.
     """
-    if _SIGNATURE not in body:
-        return body
-    envelope: dict[str, Any] = json.loads(body)
-    before, after = body.split(_SIGNATURE, 1)
-    after = after.replace(f"/{CERTIFICATE}", f"/{signer.certificate_name}", 1)
-    return f'{before}\n  "Signature" : "{signer.sign(envelope)}",\n{after}'
+    return (message.attributes or {}).get(GROUP) not in WRITTEN
 
 
 def posted(
-    body: str,
-    *,
-    message_id: str,
-    topic_arn: str,
-    subscription_arn: str,
-    is_raw: bool,
-    kind: str,
-    content_type: str,
-    signer: Signer,
+    message: ReceivedMessage, *, topic_arn: str, subscription_arn: str, content_type: str, signer: Signer
 ) -> Posted:
-    """The request for a message.
-
-    kind: the Type of its envelope; content_type: of notifications, as the DeliveryPolicy has it.
-    """
-    is_notification = kind == NOTIFICATION
+    """Return the request for a message. content_type: of notifications, as the DeliveryPolicy has it."""
+    kind = kind_of(message)
     headers = {
-        "Content-Type": content_type if is_notification else DEFAULT_CONTENT_TYPE,
-        "x-amz-sns-message-type": kind,
-        "x-amz-sns-message-id": message_id,
+        "Content-Type": content_type if kind == NOTIFICATION else DEFAULT_CONTENT_TYPE,
+        NOTIFICATION_TYPE: kind,
+        "x-amz-sns-message-id": message.message_id,
         "x-amz-sns-topic-arn": topic_arn,
     }
     if kind != CONFIRMATION:
         headers["x-amz-sns-subscription-arn"] = subscription_arn
-    if is_raw and is_notification:
+    if is_raw(message):
         headers["x-amz-sns-rawdelivery"] = "true"
-    return Posted(headers, body if is_raw and is_notification else signed(body, signer))
+        return Posted(headers, message.body)
+    return Posted(headers, with_signature(message.body, signer.seal))

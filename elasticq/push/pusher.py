@@ -11,22 +11,25 @@ its own notifications alone, as far as the connections of all reach.
 import asyncio
 from asyncio import AbstractEventLoop
 from collections.abc import Callable
+from contextlib import suppress
 from logging import getLogger
+from pathlib import PurePath
+from traceback import extract_tb
 from typing import Final
 
 from msgspec import Struct
 
 from elasticq.engine.delivery_policies import DEFAULT, DeliveryPolicy, InvalidDeliveryPolicy, in_force
-from elasticq.engine.envelopes import CONFIRMATION, FAREWELL, NOTIFICATION
+from elasticq.engine.envelopes import FAREWELL, NOTIFICATION
 from elasticq.engine.state import State
 from elasticq.engine.topics import Subscription, Topic
 from elasticq.model.commands import Call, ChangeMessageVisibility, Command, DeleteMessage, ReceiveMessage, SendMessage
 from elasticq.model.errors import QueueDoesNotExist, SqsError
 from elasticq.model.names import topic_arn
 from elasticq.model.results import ReceivedMessage, ReceiveMessageResult, Result
-from elasticq.push.notification import Posted, posted
+from elasticq.push.notification import GROUP, kind_of, posted
 from elasticq.push.pace import Pace
-from elasticq.push.post import Outcome, Poster
+from elasticq.push.post import Poster
 from elasticq.push.signer import Signer
 from elasticq.replication.replica import MASTER
 from elasticq.runtime.runtime import Runtime, RuntimeStopped
@@ -43,7 +46,6 @@ MARGIN_S: Final = 15
 """A message stays invisible for so much longer than a post may take. AT_ONCE posts at one a second begin within it."""
 PRINCIPAL: Final = "topics"
 _RECEIVES: Final = "ApproximateReceiveCount"
-_GROUP: Final = "MessageGroupId"
 
 _log = getLogger(__name__)
 
@@ -127,7 +129,7 @@ class Pusher:
         owner, name = subscription.target
         receive = ReceiveMessage(
             name,
-            message_system_attribute_names=[_RECEIVES, _GROUP],
+            message_system_attribute_names=[_RECEIVES, GROUP],
             message_attribute_names=["All"],
             max_number_of_messages=AT_ONCE,
             visibility_timeout=self._timeout_s + MARGIN_S,
@@ -147,7 +149,9 @@ class Pusher:
             if outcome.messages:
                 number = subscription.row.number
                 delivering = [self._deliver(number, each, signer, pace) for each in outcome.messages]
-                await asyncio.gather(*delivering)
+                for fault in await asyncio.gather(*delivering, return_exceptions=True):
+                    if fault is not None:
+                        _log.error("notification_failed", extra={"fields": {"reason": _place(fault)}})
 
     async def _call(self, command: Command, owner: str) -> Result | SqsError:
         """Raises RuntimeStopped."""
@@ -161,7 +165,19 @@ class Pusher:
             raise
 
     async def _deliver(self, number: int, message: ReceivedMessage, signer: Signer, pace: Pace) -> None:
-        """Post one message once, and do what follows from how that ended."""
+        """Post one message once, and act on the outcome. A fault of this server costs that message alone."""
+        try:
+            await self._attempt(number, message, signer, pace)
+        except RuntimeStopped:
+            return  # the message is not deleted: it is posted again
+        except Exception as fault:
+            found = self._found(number)
+            if found is not None:
+                with suppress(RuntimeStopped):
+                    await self._give_up(*found, message, message.body, _place(fault))
+
+    async def _attempt(self, number: int, message: ReceivedMessage, signer: Signer, pace: Pace) -> None:
+        """Post one message once, and act on the outcome. Raises RuntimeStopped."""
         found = self._found(number)
         if found is None:
             return  # its queue is being deleted
@@ -174,43 +190,33 @@ class Pusher:
                 return
             policy = _policy(*found)
         topic, subscription = found
-        assert topic.row is not None, "it was found"
-        group = (message.attributes or {}).get(_GROUP)
-        kind = group if group in (CONFIRMATION, FAREWELL) else NOTIFICATION
+        kind = kind_of(message)
         if subscription.row.is_left and kind != FAREWELL:
             return  # it was received before it was purged
-        arn = topic_arn(self._region, topic.row.account, topic.row.name)
+        arn = self._arn(topic)
         request = posted(
-            message.body,
-            message_id=message.message_id,
+            message,
             topic_arn=arn,
             subscription_arn=f"{arn}:{subscription.row.key}",
-            is_raw=subscription.is_raw,
-            kind=kind,
             content_type=policy.content_type,
             signer=signer,
         )
         outcome = await self._poster.post(subscription.row.endpoint, request.headers, request.text.encode())
-        of_topic = self.counts.setdefault((topic.row.account, topic.row.name), Counts())
-        told = of_topic, self.by_subscription.setdefault(number, Counts())
+        if self._found(number) is None:
+            return
         retry = int((message.attributes or {}).get(_RECEIVES, "1"))
         delay_s = None if outcome.is_final else policy.delay_s(retry)
-        try:
-            if outcome.is_done:
-                for counts in told:
-                    counts.delivered += kind == NOTIFICATION
-                await self._delete(subscription, message)
-            elif delay_s is not None:
-                for counts in told:
-                    counts.retried += 1
-                later = ChangeMessageVisibility(subscription.target[1], message.receipt_handle, round(delay_s))
-                await self._call(later, subscription.target[0])
-            else:
-                for counts in told:
-                    counts.failed += 1
-                await self._give_up(subscription, message, request, outcome, arn, kind)
-        except RuntimeStopped:
-            return  # the message is not deleted: it is posted again
+        if outcome.is_done:
+            for counts in self._counts(topic, subscription):
+                counts.delivered += kind == NOTIFICATION
+            await self._delete(subscription, message)
+        elif delay_s is not None:
+            for counts in self._counts(topic, subscription):
+                counts.retried += 1
+            later = ChangeMessageVisibility(subscription.target[1], message.receipt_handle, round(delay_s))
+            await self._call(later, subscription.target[0])
+        else:
+            await self._give_up(topic, subscription, message, request.text, outcome.reason)
 
     def _found(self, number: int) -> tuple[Topic, Subscription] | None:
         """A subscription as it is now, since its attributes may have changed, and its topic; None if one is gone."""
@@ -219,41 +225,52 @@ class Pusher:
         topic = None if subscription is None else topics.by_number.get(subscription.row.topic)
         return None if subscription is None or topic is None or topic.row is None else (topic, subscription)
 
+    def _arn(self, topic: Topic) -> str:
+        assert topic.row is not None, "it was found"
+        return topic_arn(self._region, topic.row.account, topic.row.name)
+
+    def _counts(self, topic: Topic, subscription: Subscription) -> tuple[Counts, Counts]:
+        assert topic.row is not None, "it was found"
+        of_topic = self.counts.setdefault((topic.row.account, topic.row.name), Counts())
+        return of_topic, self.by_subscription.setdefault(subscription.row.number, Counts())
+
     async def _delete(self, subscription: Subscription, message: ReceivedMessage) -> None:
         owner, name = subscription.target
         await self._call(DeleteMessage(name, message.receipt_handle), owner)
 
     async def _give_up(
-        self,
-        subscription: Subscription,
-        message: ReceivedMessage,
-        request: Posted,
-        outcome: Outcome,
-        arn: str,
-        kind: str,
+        self, topic: Topic, subscription: Subscription, message: ReceivedMessage, text: str, reason: str
     ) -> None:
-        """Move a message to the subscription's dead-letter queue, or drop it.
+        """Move a message to the subscription's dead-letter queue, or drop it. text: of the dead letter.
 
         A crash in between leaves it in both queues, so that nothing is lost.
         """
-        dead_letters = subscription.dead_letters if kind == NOTIFICATION else None
+        arn = self._arn(topic)
+        for counts in self._counts(topic, subscription):
+            counts.failed += 1
+        dead_letters = subscription.dead_letters if kind_of(message) == NOTIFICATION else None
         moved: Result | SqsError | None = None
         if dead_letters is not None:
             owner, name = dead_letters
-            attributes = message.message_attributes if subscription.is_raw else None
-            moved = await self._call(SendMessage(name, request.text, message_attributes=attributes), owner)
+            moved = await self._call(SendMessage(name, text, message_attributes=message.message_attributes), owner)
         fields = {
             "topic": arn,
             "subscription": subscription.row.key,
             "message_id": message.message_id,
-            "reason": outcome.reason,
+            "reason": reason,
             "dead_letter_queue": "" if dead_letters is None else dead_letters[1],
         }
         if isinstance(moved, SqsError):
             fields["dead_letter_queue_refused"] = moved.message
-        told = "notification_dead_letter" if isinstance(moved, Result) else "notification_dropped"
-        _log.warning(told, extra={"fields": fields})
+        event = "notification_dead_letter" if isinstance(moved, Result) else "notification_dropped"
+        _log.warning(event, extra={"fields": fields})
         await self._delete(subscription, message)
+
+
+def _place(fault: BaseException) -> str:
+    """Return where an exception was raised, for the log. Its text stays out, as it may quote the message."""
+    frame = extract_tb(fault.__traceback__)[-1]
+    return f"{type(fault).__name__} in {frame.name}, {PurePath(frame.filename).name}:{frame.lineno}"
 
 
 def _wanted(state: State) -> dict[int, Subscription]:

@@ -64,6 +64,10 @@ class Signer:
         digest = SHA256() if envelope.get("SignatureVersion") == "2" else SHA1()
         return b64encode(self._key.sign(text_to_sign(envelope).encode(), PKCS1v15(), digest)).decode()
 
+    def seal(self, envelope: dict[str, Any]) -> tuple[str, str]:
+        """Return the Signature of an envelope, and the name of the certificate that it is verified with."""
+        return self.sign(envelope), self.certificate_name
+
 
 def _private_key(seed: bytes) -> RSAPrivateKey:
     primes = _primes(seed)

@@ -124,7 +124,8 @@ def loop_factory() -> "type[asyncio.AbstractEventLoop] | None":
 
 async def _live(settings: Settings, directory: DataDirectory | None, listener: socket.socket, files: Shares) -> int:
     loop = asyncio.get_running_loop()
-    http_url = settings.http.public_url or url_of(settings.http, listener.getsockname()[1])
+    http_port: int = listener.getsockname()[1]
+    http_url = settings.http.public_url or url_of(settings.http, http_port)
     events = EventKeeper()
     view = View(settings, _health(settings), http_url, events)
     admin: AdminPort | None = None
@@ -147,9 +148,9 @@ async def _live(settings: Settings, directory: DataDirectory | None, listener: s
     }
     member: Linked
     if settings.cluster.role == PROXY:
-        member = ProxyProcess(settings, loop, **urls, peer_connections_max=files.peers)
+        member = ProxyProcess(settings, loop, **urls, http_port=http_port, peer_connections_max=files.peers)
     else:
-        member = Member(settings, directory, loop, **urls, peer_connections_max=files.peers)
+        member = Member(settings, directory, loop, **urls, http_port=http_port, peer_connections_max=files.peers)
     events.listen()
     try:
         return await _serve(settings, member, view, admin, listener, files)
@@ -190,8 +191,7 @@ async def _serve(
     pushes = None
     if settings.cluster.role != PROXY:
         assert isinstance(member, Member), "a proxy posts nothing"
-        ports = [0 if admin is None else admin.port, int(member.peer_address.rpartition(":")[2] or 0)]
-        pushes = Pushes(settings, runtime, loop, [port for port in ports if port], member.signatures)
+        pushes = Pushes(settings, member, loop)
         context.certificate = pushes.certificate
         view.pushing = pushes
         pushes.start()

@@ -143,7 +143,7 @@ class Linked(ABC):
             )
         except PeerSettingsError as error:
             raise SettingsError(str(error)) from error
-        self.runtime.obstacle = peers.conflict
+        self.runtime.obstacle = lambda: next(iter(peers.refusal_log.conflicts(self._loop.time())), "")
         return peers
 
     def renew_secrets(self) -> None:

@@ -16,7 +16,9 @@ from elasticq.node.settings import NodeSettings
 from elasticq.peers.addresses import is_dialable
 from elasticq.peers.transfer import Snapshot as Offered
 from elasticq.peers.transfer import parts_of
+from elasticq.push.addresses import Listeners, addresses_of
 from elasticq.runtime.runtime import Runtime, RuntimeStopped
+from elasticq.server.cluster import host_of
 from elasticq.server.files import PEERS_MAX
 from elasticq.server.linked import Linked, end
 from elasticq.server.machine import memory_bytes
@@ -41,7 +43,7 @@ _log = logging.getLogger(__name__)
 
 
 class Member(Linked):
-    """One member's process. ``http`` and ``admin`` are its URLs for the others."""
+    """One member's process. ``http`` and ``admin`` are its URLs for the others; http_port: where it listens for SQS."""
 
     def __init__(
         self,
@@ -51,13 +53,14 @@ class Member(Linked):
         *,
         http: str,
         admin: str,
+        http_port: int = 0,
         peer_connections_max: int = PEERS_MAX,
     ) -> None:
         super().__init__(settings, loop, OperatorLog(directory, loop), peer_connections_max)
         self._directory = directory
         self._storage = self._open()
         self.signatures = Signatures()
-        self._node_settings = self._describe(http, admin)
+        self._node_settings = self._describe(http, admin, http_port)
         self._fetching: asyncio.Task[None] | None = None
         self._healing: asyncio.Task[None] | None = None
         self._is_full = False
@@ -170,7 +173,7 @@ class Member(Linked):
             on_damaged=self._met_damage,
         )
 
-    def _describe(self, http: str, admin: str) -> NodeSettings:
+    def _describe(self, http: str, admin: str, http_port: int) -> NodeSettings:
         settings, kept = self._settings, self._directory
         # A start without a directory is a new member.
         member_id = kept.member_id if kept is not None else f"{settings.node.id}-{os.urandom(8).hex()}"
@@ -191,6 +194,7 @@ class Member(Linked):
             address=cluster.advertise or f"{cluster.peer_host}:{cluster.peer_port}",
             http=http,
             admin=admin,
+            http_port=http_port,
             nodes=cluster.nodes,
             cluster_name=cluster.name,
             mode=cluster.ack_mode,
@@ -202,6 +206,21 @@ class Member(Linked):
         for line in loaded.told:
             _log.warning("data_directory %s", line)
         return Node(self._node_settings, loaded.durable, os.urandom(32), loaded.rows)
+
+    def listeners(self) -> Listeners:
+        """Return where this process and those that it knows listen, as they say of themselves and by their links."""
+        members = self.runtime.node.members
+        own, others = members.introduce(), list(members.peers.values())
+        trusted, linked = {_port(own.admin)}, set[str]()
+        if self._peers is not None:
+            trusted |= {self._settings.cluster.peer_port, _port(self._peers.address)}
+            linked = self._peers.hosts()
+        trusted.update(_port(text) for peer in others for text in (peer.admin, peer.address))
+        return Listeners(
+            frozenset(trusted - {0}),
+            frozenset({own.http_port, *(peer.http_port for peer in others)} - {0}),
+            addresses_of(linked.union(host_of(peer.address) for peer in others)),
+        )
 
     def _known_addresses(self) -> tuple[str, ...]:
         voters = self.runtime.node.replica.membership.voters
@@ -330,3 +349,9 @@ class Member(Linked):
         if self._runtime is not None:
             self._runtime.fail(failure)
         end(self.ended, EXIT_FAILURE)
+
+
+def _port(place: str) -> int:
+    """Return the port at the end of a URL or of host:port, 0 without one."""
+    port = place.rpartition(":")[2]
+    return int(port) if port.isascii() and port.isdecimal() else 0

@@ -19,7 +19,7 @@ LOOK_S: Final = 1.0
 
 
 class ProxyProcess(Linked):
-    """``http`` and ``admin`` are its URLs, which members are told."""
+    """``http`` and ``admin`` are its URLs, which members are told; http_port: where it listens for SQS."""
 
     def __init__(
         self,
@@ -28,6 +28,7 @@ class ProxyProcess(Linked):
         *,
         http: str,
         admin: str,
+        http_port: int = 0,
         peer_connections_max: int = PEERS_MAX,
     ) -> None:
         super().__init__(settings, loop, OperatorLog(None, loop), peer_connections_max, listens=False)
@@ -41,6 +42,7 @@ class ProxyProcess(Linked):
                 incarnation=os.urandom(8).hex(),
                 http=http,
                 admin=admin,
+                http_port=http_port,
                 cluster_name=settings.cluster.name,
                 hold_ms=settings.cluster.hold_s * 1_000,
             )

@@ -9,9 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from elasticq.push.addresses import Guard
-from elasticq.runtime.runtime import Runtime
+from elasticq.server.member import Member
 from elasticq.server.settings import Settings
-from elasticq.server.signatures import Signatures
 
 if TYPE_CHECKING:
     from elasticq.push.pusher import Counts, Pusher
@@ -21,23 +20,16 @@ LOOK_S: Final = 0.2
 
 
 class Pushes:
-    """The deliveries of one member. ports: of its operators and of members, where none may go."""
+    """The deliveries of one member, which was started. None goes to where its cluster listens."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        runtime: Runtime,
-        loop: AbstractEventLoop,
-        ports: list[int],
-        signatures: Signatures,
-    ) -> None:
+    def __init__(self, settings: Settings, member: Member, loop: AbstractEventLoop) -> None:
         self._settings = settings
-        self._runtime = runtime
+        self._runtime = member.runtime
         self._loop = loop
-        self._guard = Guard(settings.push.refused_networks, ports)
+        self._guard = Guard(settings.push.refused_networks, listeners=member.listeners)
         self._pusher: Pusher | None = None
         self._starting: asyncio.Task[None] | None = None
-        self._signatures = signatures
+        self._signatures = member.signatures
 
     def start(self) -> None:
         self._starting = self._loop.create_task(self._start())

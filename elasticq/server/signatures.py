@@ -26,5 +26,4 @@ class Signatures:
 
     def sign(self, key: bytes, envelope: dict[str, str]) -> tuple[str, str]:
         """Return the signature of an envelope, and the name of the certificate that it is verified with."""
-        signer = self.signer(key)
-        return signer.sign(envelope), signer.certificate_name
+        return self.signer(key).seal(envelope)

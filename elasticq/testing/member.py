@@ -107,7 +107,8 @@ class EmbeddedMember:
         """Take the port. Raises OSError if it is in use."""
         self.settings = settings
         self._listener = listen(settings.http.host, settings.http.port, BACKLOG_MAX)
-        self.url = url_of(settings.http, self._listener.getsockname()[1])
+        self._port: int = self._listener.getsockname()[1]
+        self.url = url_of(settings.http, self._port)
         self._member: CuttableMember | None = None
         self._runtime: Runtime | None = None
         self._context: ServerContext | None = None
@@ -120,7 +121,7 @@ class EmbeddedMember:
         storage = self.settings.storage
         try:
             directory = None if storage.memory else DataDirectory(Path(storage.data_dir), self.settings.node.id)
-            self._member = CuttableMember(self.settings, directory, loop, http=self.url, admin="")
+            self._member = CuttableMember(self.settings, directory, loop, http=self.url, admin="", http_port=self._port)
             self._runtime = await self._member.start()
             if self.settings.cluster.nodes == 1:
                 await self._member.can_serve()
@@ -131,7 +132,7 @@ class EmbeddedMember:
                 lambda: SqsProtocol(context), sock=self._listener, backlog=BACKLOG_MAX
             )
             context.start()
-            self._pushes = Pushes(self.settings, self._runtime, loop, [], self._member.signatures)
+            self._pushes = Pushes(self.settings, self._member, loop)
             context.certificate = self._pushes.certificate
             self._pushes.start()
         except BaseException:

@@ -8,6 +8,7 @@ from aiohttp.test_utils import TestServer
 from elasticq.admin.app import make_app
 from elasticq.admin.authenticator import Token
 from elasticq.wire.browsers import Browsers
+from elasticq.wire.headers import NOTIFICATION_TYPE
 from tests.admin.member import Member
 
 TOKEN = "a-token-of-operators"
@@ -49,6 +50,21 @@ async def test_orders_want_the_token(aiohttp_client: Any) -> None:
     assert member.orders == []
     headers = {"Authorization": f"Bearer {TOKEN}"}
     assert (await client.post("/cluster/orders", json={"order": "verify"}, headers=headers)).status == 200
+
+
+@pytest.mark.parametrize("token", ["", TOKEN, None])
+async def test_a_notification_of_a_topic_is_refused_at_every_route(aiohttp_client: Any, token: str | None) -> None:
+    member = Member()
+    app = make_app(member, Token(token), Browsers())
+    client = await aiohttp_client(TestServer(app))
+    headers = {NOTIFICATION_TYPE: "Notification", "Authorization": f"Bearer {TOKEN}"}
+    routes = [(each.method, each.resource.canonical) for each in app.router.routes() if each.resource is not None]
+    assert len(routes) > 20
+    for method, path in [*routes, ("POST", "/nothing"), ("POST", "/api/actions/DeleteQueue"), ("PUT", "/cluster")]:
+        url = path.replace("{", "").replace("}", "")
+        answer = await client.request(method, url, json={"QueueUrl": "x"}, headers=headers, allow_redirects=False)
+        assert answer.status == 403, (method, path)
+    assert (member.orders, member.asked) == ([], [])
 
 
 @pytest.mark.parametrize(

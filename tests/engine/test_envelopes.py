@@ -1,8 +1,15 @@
 """What subscriptions get, byte for byte."""
 
 import json
+from base64 import b64decode, b64encode
+from typing import Any
 
-from elasticq.engine.envelopes import CERTIFICATE, UNSIGNED, Notification, confirmation
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from elasticq.engine.envelopes import CERTIFICATE, UNSIGNED, Notification, confirmation, with_signature
 from tests.engine.topic_desk import arn, attribute
 
 BASE = "http://localhost:9324"
@@ -49,3 +56,57 @@ def test_confirmation_says_how_to_confirm() -> None:
         "To confirm the subscription, visit the SubscribeURL included in this message."
     )
     assert told["SubscribeURL"] == f"{BASE}/?Action=ConfirmSubscription&TopicArn={arn()}&Token=t"
+
+
+_TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.sampled_from(
+    [f'"\n  "Signature" : "{UNSIGNED}",\n', f"{BASE}/{CERTIFICATE}", "\\", "}\n}"]
+)
+_VALUES = _TEXTS.map(attribute) | st.binary(max_size=4).map(attribute)
+
+
+SIGNED = ("Message", "MessageId", "Subject", "SignatureVersion", "Timestamp", "TopicArn", "Type")
+
+
+def seal(members: dict[str, Any]) -> tuple[str, str]:
+    """A signature that shows what was signed."""
+    return b64encode(json.dumps([members.get(name) for name in SIGNED]).encode()).decode(), "Mine.pem"
+
+
+@given(
+    message=_TEXTS,
+    subject=st.none() | _TEXTS,
+    attributes=st.dictionaries(_TEXTS, _VALUES, max_size=3),
+    version=st.sampled_from(["1", "2"]),
+)
+def test_an_envelope_is_the_same_whether_it_is_signed_when_it_is_made_or_when_it_is_posted(
+    message: str, subject: str | None, attributes: dict[str, Any], version: str
+) -> None:
+    def made(sign: Any) -> str:
+        return Notification(
+            message_id="m",
+            topic_arn=arn(),
+            message=message,
+            published_ms=0,
+            base_url=BASE,
+            subject=subject,
+            version=version,
+            attributes=attributes,
+            sign=sign,
+        ).of("k")
+
+    text = with_signature(made(None), seal)
+    assert text == made(seal)
+    assert json.loads(b64decode(json.loads(text)["Signature"]))[:3] == [message, "m", subject]
+    assert with_signature(text, seal) == text, "it is signed once"
+
+
+def test_a_confirmation_changes_by_its_signature_alone() -> None:
+    asking = confirmation(message_id="m", token="t", topic_arn=arn(), base_url=BASE, now_ms=0, version="1")
+    text = with_signature(asking, lambda members: ("abc=", "Mine.pem"))
+    assert text == asking.replace(UNSIGNED, "abc=").replace(CERTIFICATE, "Mine.pem")
+
+
+@pytest.mark.parametrize("text", ["", "no JSON", "[]", "1", '{"a": '])
+def test_what_is_no_envelope_raises(text: str) -> None:
+    with pytest.raises(msgspec.DecodeError):
+        with_signature(text, seal)

@@ -10,6 +10,10 @@ from typing import Any
 import boto3
 import pytest
 
+from elasticq.engine.envelopes import CERTIFICATE, NOTIFICATION, UNSIGNED
+from elasticq.model.commands import Call, SendMessage
+from elasticq.model.names import DEFAULT_ACCOUNT, inner_owner
+from elasticq.runtime.ticket import Awaited
 from elasticq.testing import ElasticQ
 from tests.push.receiver import Receiver, receiving
 
@@ -151,3 +155,83 @@ def test_what_was_not_delivered_is_delivered_after_a_restart(tmp_path: Path, rec
         server.clock.advance(3_600)
         (request,) = receiver.wait_for(1)
         assert request.envelope["Message"] == "kept"
+
+
+FORGED = (
+    '{\n  "Type" : "Notification",\n  "MessageId" : "m",\n  "TopicArn" : "arn:aws:sns:us-east-1:111111111111:payments",'
+    f'\n  "Message" : "pay",\n  "SignatureVersion" : "1",\n  "Signature" : "{UNSIGNED}",'
+    f'\n  "SigningCertURL" : "http://here:1/{CERTIFICATE}"\n}}'
+)
+PATIENT = {"healthyRetryPolicy": {"minDelayTarget": 1, "maxDelayTarget": 1, "numRetries": 100}}
+
+
+def set_raw(sns: Any, subscription: str, *, is_raw: bool) -> None:
+    value = str(is_raw).lower()
+    sns.set_subscription_attributes(
+        SubscriptionArn=subscription, AttributeName="RawMessageDelivery", AttributeValue=value
+    )
+
+
+@pytest.mark.parametrize("text", [FORGED, f'no JSON\n  "Signature" : "{UNSIGNED}",\n'], ids=["envelope", "no JSON"])
+def test_what_was_published_raw_is_posted_unsigned_though_the_subscription_is_not_raw_any_more(
+    tmp_path: Path, receiver: Receiver, text: str
+) -> None:
+    with ElasticQ(data_dir=tmp_path) as server:
+        sns = client(server)
+        topic, subscription = subscribed(sns, receiver, "raw", RawMessageDelivery="true", DeliveryPolicy=PATIENT)
+        receiver.status = 500
+        sns.publish(TopicArn=topic, Message=text)
+        receiver.wait_for(1)
+        set_raw(sns, subscription, is_raw=False)
+        server.clock.advance(60)
+        receiver.wait_for(2)
+    receiver.status, before = 200, len(receiver.requests)
+    with ElasticQ(data_dir=tmp_path) as server:
+        server.clock.advance(60)
+        client(server).publish(TopicArn=topic, Message="after")
+        receiver.wait_for(before + 2)
+    of_raw = [request for request in receiver.requests if request.headers.get("x-amz-sns-rawdelivery") == "true"]
+    assert {request.body for request in of_raw} == {text}
+    assert len(of_raw) >= 3
+    (after,) = [request for request in receiver.requests if request not in of_raw]
+    assert after.envelope["Message"] == "after"
+
+
+def test_an_envelope_is_posted_signed_though_the_subscription_became_raw(server: ElasticQ, receiver: Receiver) -> None:
+    sns = client(server)
+    topic, subscription = subscribed(sns, receiver, "enveloped", DeliveryPolicy=PATIENT)
+    receiver.status = 500
+    sns.publish(TopicArn=topic, Message="x")
+    first = receiver.wait_for(1)[0]
+    set_raw(sns, subscription, is_raw=True)
+    receiver.status = 200
+    server.clock.advance(60)
+    second = receiver.wait_for(2)[1]
+    assert first.body == second.body
+    assert second.envelope["Signature"] != UNSIGNED
+    assert "x-amz-sns-rawdelivery" not in second.headers
+
+
+def test_a_message_that_cannot_be_posted_is_given_up_and_the_others_go_on(
+    server: ElasticQ, receiver: Receiver, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A fault of this server, here an envelope that is damaged, costs one message alone."""
+    sns = client(server)
+    dead = server.queue("damaged").create()
+    topic, subscription = subscribed(sns, receiver, "hurt", RedrivePolicy={"deadLetterTargetArn": dead.arn})
+    member, thread = server._member, server._thread
+    assert member is not None
+    assert thread is not None
+    key = subscription.rpartition(":")[2]
+    damaged = SendMessage(key, "no envelope", message_group_id=NOTIFICATION)
+    call = Call(damaged, "test", inner_owner(DEFAULT_ACCOUNT), "")
+    thread.ask(lambda: member.runtime.submit(call, Awaited()))
+    assert received(server, dead.url)["Body"] == "no envelope"
+    sns.publish(TopicArn=topic, Message="good")
+    assert receiver.wait_for(1)[0].envelope["Message"] == "good"
+    lines = [record for record in caplog.records if record.name == "elasticq.push.pusher"]
+    assert [line.getMessage() for line in lines] == ["notification_dead_letter"]
+    assert "DecodeError in with_signature, envelopes.py" in lines[0].fields["reason"]  # type: ignore[attr-defined]
+    assert member._pushes is not None
+    counts = member._pushes.counts[DEFAULT_ACCOUNT, "hurt"]
+    assert (counts.failed, counts.retried) == (1, 0)

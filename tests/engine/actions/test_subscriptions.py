@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from elasticq.engine import delivery_policies, envelopes
 from elasticq.engine.execute import execute
+from elasticq.engine.state import Queue
 from elasticq.model import commands, errors, limits
 from elasticq.model import topic_commands as t
 from elasticq.model.commands import Call, Command
@@ -432,6 +433,33 @@ def confirm(desk: TopicDesk, number: int) -> None:
 def inner_bodies(desk: TopicDesk, key: str) -> list[str]:
     queue = desk.state.names[INNER_OWNER, key]
     return [stored.body for sequence, stored in sorted(queue.contents.items()) if sequence >= queue.watermark]
+
+
+def groups_of(queue: Queue) -> list[str | None]:
+    return [stored.group_id for sequence, stored in sorted(queue.contents.items()) if sequence >= queue.watermark]
+
+
+def test_a_copy_says_for_good_whether_this_server_wrote_it(desk: TopicDesk) -> None:
+    made = web_subscription(desk)
+    key = made.rpartition(":")[2]
+    for is_raw in ("true", "false", "true"):
+        desk.do(t.SetSubscriptionAttributes(made, "RawMessageDelivery", is_raw))
+        desk.publish("x", message_group_id=envelopes.NOTIFICATION)
+    inner = desk.state.names[INNER_OWNER, key]
+    assert groups_of(inner) == [None, envelopes.NOTIFICATION, None]
+    desk.do(t.Unsubscribe(made))
+    assert groups_of(inner) == [envelopes.FAREWELL]
+
+
+def test_only_inner_queues_have_the_mark(desk: TopicDesk) -> None:
+    made = web_subscription(desk)
+    target = json.dumps({"deadLetterTargetArn": arn_of_queue("jobs")})
+    desk.do(t.SetSubscriptionAttributes(made, "RawMessageDelivery", "false"))
+    desk.do(t.SetSubscriptionAttributes(made, "RedrivePolicy", target))
+    desk.do(commands.DeleteQueue(made.rpartition(":")[2]), account=INNER_OWNER)
+    desk.subscribe("jobs")
+    desk.publish("x")
+    assert groups_of(desk.queue()) == [None, None]
 
 
 def test_web_server_is_told_that_it_was_unsubscribed_and_nothing_more(desk: TopicDesk) -> None:
