@@ -63,6 +63,7 @@ def names(arn: str) -> list[str]:
     key = arn.rpartition(":")[2]
     owner = f"{DEFAULT_ACCOUNT}/{INNER}"
     return [
+        arn,
         key,
         f"http://h/{owner}/{key}",
         f"http://h/{INNER}/{DEFAULT_ACCOUNT}/{key}",
