@@ -68,16 +68,17 @@ class Besieged(Cluster):
 
 
 class Watch(threading.Thread):
-    """Looks each second which member is the master, whether one has ended, and how large they are."""
+    """A check each second: which member is the master, whether a member has ended, and how large each one is."""
 
     def __init__(self, cluster: Cluster, proxy: Member, verdict: Verdict) -> None:
-        super().__init__()
+        super().__init__(daemon=True)
         self.over, self.ended = threading.Event(), threading.Event()
         self.sizes: dict[str, list[tuple[float, int]]] = {}
         self._cluster, self._verdict = cluster, verdict
         self._all = [*cluster.members.values(), proxy]
         self._roles: dict[str, list[Member]] = {MASTER: self._all[:1], FOLLOWER: self._all[1:-1], PROXY: [proxy]}
         self._turns = itertools.count()
+        self._gone: set[str] = set()
 
     def find_port(self, role: str, is_operators: bool) -> int:
         members = self._roles[role]
@@ -86,10 +87,11 @@ class Watch(threading.Thread):
 
     def run(self) -> None:
         for round_number in itertools.count():
+            is_over = self.over.wait(LOOK_S)
             self._look_for_master()
             for member in self._all:
                 self._look_at(member, asks_metrics=round_number % METRICS_EACH == 0)
-            if self.over.wait(LOOK_S):
+            if is_over:
                 return
 
     def _look_for_master(self) -> None:
@@ -103,20 +105,21 @@ class Watch(threading.Thread):
         assert member.process
         status = member.process.poll()
         if status is not None:
-            if not self.ended.is_set():
+            if member.name not in self._gone:
                 self._verdict.note(rules.ENDED, f"{member.name} ended with {status}: {_end_of(member)}")
+            self._gone.add(member.name)
             self.ended.set()
             return
         pid = member.process.pid
-        files = len(list((measure.PROC / str(pid) / "fd").iterdir()))
-        self.sizes.setdefault(member.name, []).append((measure.rss_bytes(pid) / MIB, files))
-        if asks_metrics:
-            try:
+        try:
+            files = len(list((measure.PROC / str(pid) / "fd").iterdir()))
+            self.sizes.setdefault(member.name, []).append((measure.rss_bytes(pid) / MIB, files))
+            if asks_metrics:
                 answer = ask(member.admin_port, "GET", "/metrics", headers=self._cluster.operators)
-            except OSError:
-                return  # a member that is busy or has ended: its calls and its process tell
-            if answer.status >= 500:
-                self._verdict.note(rules.FAILURES, f"/metrics of {member.name}: {answer.status}")
+                if answer.status >= 500:
+                    self._verdict.note(rules.FAILURES, f"/metrics of {member.name}: {answer.status}")
+        except OSError:
+            return  # the process has just ended, or is busy: the next round or the answers to calls show it
 
 
 class Siege:
@@ -206,20 +209,20 @@ class Siege:
 
     def _try_equal(self, when: str) -> None:
         """Have the members compared, again and again while one of them cannot be asked."""
-        said = ""
+        output = ""
 
         def is_compared() -> bool:
-            nonlocal said
+            nonlocal output
             done = self.cluster.try_operate("verify")
-            said = (done.stdout + done.stderr).strip()
-            return all(name in done.stdout for name in self.cluster.members) or "different" in said
+            output = (done.stdout + done.stderr).strip()
+            return all(name in done.stdout for name in self.cluster.members) or "different" in output
 
         try:
             until(is_compared, "the members are compared")
         except (AssertionError, OSError, subprocess.SubprocessError) as failure:
-            said = f"{said} {failure!r}"
-        if "equal" not in said:
-            self.verdict.note(rules.DIFFERENT, f"{when} ({self.mode}): {said}")
+            output = f"{output} {failure!r}"
+        if "equal" not in output:
+            self.verdict.note(rules.DIFFERENT, f"{when} ({self.mode}): {output}")
 
     def _grow(self) -> None:
         """Let a learner without data join, and make it a voter."""
@@ -240,6 +243,7 @@ class Siege:
             worker = Worker(itertools.islice(orders, TESTING_CALLS), lambda *_: single["n1"].port, self.keys, ring)
             worker.run()
             self._note(worker)
+            assert single["n1"].is_running(), f"orders of tests ended the restored server: {_end_of(single['n1'])}"
             single.kill9("n1")
             single.start()
         finally:
@@ -356,13 +360,13 @@ class Siege:
             self.verdict.note(rules.LATE, evidence)
 
     def _tell_sizes(self, watch: Watch) -> None:
-        told = []
+        shown = []
         for name, sizes in watch.sizes.items():
             memory, files = zip(*sizes, strict=True)
-            told.append(
+            shown.append(
                 f"{name} {memory[0]:.0f}/{max(memory):.0f}/{memory[-1]:.0f} MiB {files[0]}/{max(files)}/{files[-1]}"
             )
-        self.verdict.facts[f"{self.mode}: memory and open files, first/most/last"] = ", ".join(told)
+        self.verdict.facts[f"{self.mode}: memory and open files, first/most/last"] = ", ".join(shown)
 
     def _tell(self, posts: dict[str, int]) -> None:
         facts = self.verdict.facts
@@ -386,7 +390,7 @@ class _Reader(threading.Thread):
     """Reads what a process writes until its end."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
-        super().__init__()
+        super().__init__(daemon=True)
         self.text = ""
         self._process = process
 

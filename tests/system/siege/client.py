@@ -35,7 +35,7 @@ class Keys(NamedTuple):
     token: str
 
     def headers(self, request: Request, address: str) -> dict[str, str]:
-        """Return the headers that prove who sends the request."""
+        """Return the headers that authenticate the sender."""
         if request.is_operators:
             return {"Authorization": f"Bearer {self.token}"} if self.token else {}
         secret = self.secrets.get(request.account)
@@ -48,7 +48,10 @@ class Keys(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """status: 0 where the connection ended without an answer; took_s: from the first byte sent to the last received."""
+    """status: 0 where the connection ended without an answer.
+
+    took_s: from the sending, or from the answer before it on the same connection, to the last byte.
+    """
 
     status: int
     body: bytes
@@ -80,12 +83,14 @@ class Connection:
     def exchange(self, *requests: Request) -> list[Answer]:
         """Send the requests at once, and return as many answers."""
         began_s, answers = time.monotonic(), list[Answer]()
-        self._until_s = began_s + TIMEOUT_S
         try:
             self._send(b"".join(map(self._bytes, requests)))
             for request in requests:
+                self._until_s = began_s + TIMEOUT_S
                 status, body = self._read(is_head=request.method == "HEAD")
-                answers.append(Answer(status, body, time.monotonic() - began_s))
+                ended_s = time.monotonic()
+                answers.append(Answer(status, body, ended_s - began_s))
+                began_s = ended_s
         except (OSError, ValueError):
             self.close()
         missing = len(requests) - len(answers)

@@ -48,7 +48,7 @@ class Request(Struct):
 
 
 def dump(request: Request, number: int, time_s: float) -> str:
-    """Return a line of the log. Long repetitions, of which most bodies consist, take little room there."""
+    """Return a line of the log. Most long bodies are repetitions, which compress well."""
     packed = base64.b85encode(zlib.compress(msgspec.msgpack.encode(request), 1)).decode()
     return f"{number} {time_s:.3f} {request.to} {request.name} {packed}\n"
 

@@ -46,7 +46,7 @@ def sound() -> Maker:
 
 
 def structs(kind: inspect.Type) -> Iterator[inspect.StructType]:
-    """Return the classes that stand in a type, at any depth."""
+    """Return the classes within a type, at any depth."""
     kind = bare(kind)
     if isinstance(kind, inspect.StructType):
         yield kind
@@ -147,7 +147,7 @@ def test_values_at_bounds_have_the_length_that_the_class_allows(maker: Maker) ->
 
 
 def formed(value: Any) -> Any:
-    """Return what a form can say of a value: it has no empty lists and maps, and no extensions."""
+    """Return the part of a value that a form can express: no empty lists and maps, and no extensions."""
     if isinstance(value, list):
         return [formed(each) for each in value]
     if not isinstance(value, dict):
@@ -163,7 +163,7 @@ def test_sound_members_are_decoded_by_the_server(operation: Operation, sound: Ma
 
 
 @pytest.mark.parametrize(("service", "operation"), FORMED, ids=lambda each: getattr(each, "name", ""))
-def test_a_form_says_what_the_json_says(service: Any, operation: Operation, sound: Maker) -> None:
+def test_a_form_is_decoded_to_the_command_of_the_json(service: Any, operation: Operation, sound: Maker) -> None:
     for _ in range(20):
         sound.world.begin(operation.name)
         members = formed(sound.members(shape(operation.command)))

@@ -6,6 +6,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from msgspec.structs import replace
 
 from elasticq.testing import ElasticQ
 from tests.system.siege.client import Answer, Connection, Keys
@@ -58,7 +59,7 @@ def test_requests_of_several_workers_come_by_their_times_and_a_cut_line_is_left_
         (Answer(404, b"<Code>InternalFailure</Code>", 0), True),
     ],
 )
-def test_failures_of_the_server_are_told_from_refusals(answer: Answer, is_failure: bool) -> None:
+def test_failures_of_the_server_are_distinguished_from_refusals(answer: Answer, is_failure: bool) -> None:
     assert answer.is_failure is is_failure
 
 
@@ -85,6 +86,14 @@ def test_a_worker_counts_what_it_sends_in_every_manner(tmp_path: Path) -> None:
         worker.run()
     assert worker.error is None
     assert worker.tally.done == {LIST.name: 3} or worker.tally.done == {LIST.name: 2, f"cut {LIST.name}": 1}
+
+
+def test_a_pipeline_ends_at_a_request_for_the_other_port_which_is_sent_after_it(tmp_path: Path) -> None:
+    requests = [replace(LIST, manner=PIPE if at % 3 == 0 else KEEP, is_operators=at % 2 == 1) for at in range(30)]
+    with ElasticQ() as server:
+        worker = Worker(iter(requests), lambda *_: port_of(server), NOBODY, Ring(tmp_path / "calls"))
+        worker.run()
+    assert worker.tally.statuses == {200: 30}
 
 
 def test_an_error_of_the_worker_itself_is_kept(tmp_path: Path) -> None:

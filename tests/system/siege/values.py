@@ -1,7 +1,7 @@
 """Extreme JSON values, and JSON documents with such values in them.
 
-A value is what ``json`` knows, or ``Raw``: text that stands in the JSON as it is. So NaN, a hundred thousand brackets
-and numbers of any length can be written without a deep recursion here.
+A value is one that ``json`` can write, or ``Raw``: text that goes into the JSON unchanged. So this module writes NaN, a
+hundred thousand brackets and numbers of any length without deep recursion.
 """
 
 import json

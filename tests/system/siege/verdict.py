@@ -27,11 +27,11 @@ _LOGGED: Final = (
 _ELECTION: Final = re.compile(r"\belection:")
 _TIME: Final = re.compile(r"^\d{4}-\S+ \S+ ")
 _NUMBER: Final = re.compile(r"\b[0-9a-f]*[0-9][0-9a-f]*\b")
-"""What tells two findings of one kind apart: numbers, also hexadecimal ones."""
+"""Decimal and hexadecimal numbers, by which alone findings of one kind differ."""
 
 
 class Verdict:
-    """Findings by rule. facts: what the table shows besides, by name."""
+    """Findings by rule. facts: further lines of the table, by name."""
 
     def __init__(self) -> None:
         self.findings: dict[str, list[str]] = {rule: [] for rule in RULES}

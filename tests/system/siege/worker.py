@@ -4,6 +4,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from random import Random
 from typing import Final, TextIO
@@ -99,7 +100,7 @@ class Worker(threading.Thread):
         pause_s: float = 0.0,
         world: World | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(daemon=True)
         self.over = threading.Event()
         self.tally = Tally()
         self.error: BaseException | None = None
@@ -110,7 +111,7 @@ class Worker(threading.Thread):
 
     def run(self) -> None:
         try:
-            for request in self._requests:
+            while (request := next(self._requests, None)) is not None:
                 if self.over.wait(self._random.uniform(0, 2 * self._pause_s)):
                     break
                 self._send(request)
@@ -135,12 +136,14 @@ class Worker(threading.Thread):
             self._judge(each, number, answer)
 
     def _alike(self, request: Request) -> list[Request]:
-        """Return a few of the next requests that are for the same kind of port: they are sent with this one."""
-        found = []
+        """Return a few of the next requests, to be sent with this one; they stop at the first for the other port."""
+        found: list[Request] = []
         for _ in range(self._random.randrange(1, PIPED_MAX)):
             following = next(self._requests, None)
-            if following is not None and following.is_operators == request.is_operators:
-                found.append(following)
+            if following is None or following.is_operators != request.is_operators:
+                self._requests = chain([following] if following else [], self._requests)
+                break
+            found.append(following)
         return found
 
     def _judge(self, request: Request, number: int, answer: Answer) -> None:

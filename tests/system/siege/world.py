@@ -50,7 +50,7 @@ REMEMBERED, NEWEST = 50, 5
 LARGE: Final = tuple(
     f'{{"a":[{",".join([value] * (260_000 // len(value + ",")))}]}}' for value in ("1", '"y"', '{"b":"1"}', "[]")
 )
-"""Messages near the bound of a topic, with many values for a filter to look at."""
+"""Messages near the bound of a topic, with many values for a filter to compare."""
 LARGE_SHARE: Final = 0.04
 LEARNT: Final = {
     "ReceiptHandle": "queue", "MessageId": "queue", "Sequence": "queue", "id": "queue", "receipt": "queue",
@@ -77,7 +77,7 @@ class World:
         self.begin()
 
     def begin(self, action: str = "") -> None:
-        """Choose anew. action: a queue is chosen on which it can succeed, and one of those to delete for deletions."""
+        """Choose again. action: it gets a queue on which it can succeed; a deletion mostly gets one of ODD_NAMES."""
         self.account = self.random.choice(self.accounts)
         self.queue, self.topic = self.random.choice(list(QUEUES)), self.random.choice(list(TOPICS))
         self.group = self.random.choice(GROUPS)
