@@ -54,7 +54,8 @@ PHASE_S = 600
 LOOK_S = 1.0
 METRICS_EACH = 10
 JOIN_S = 120
-LINES_SHOWN = 4
+COMPARE_S = 20
+LINES_SHOWN, SHOWN_CHARS = 4, 250
 TESTING_CALLS = 300
 MIB = 1_048_576
 
@@ -175,7 +176,9 @@ class Siege:
         try:
             step()
         except (AssertionError, OSError, TimeoutError, subprocess.SubprocessError) as failure:
-            self.verdict.note(rules.NOT_STARTED, f"{what} ({self.mode}): {failure!r}")
+            text = f"{type(failure).__name__} {failure}".strip()
+            shown = text if len(text) <= SHOWN_CHARS else f"{text[:100]} ... {text[-SHOWN_CHARS:]}"
+            self.verdict.note(rules.NOT_STARTED, f"{what} ({self.mode}): {shown}")
             return False
         return True
 
@@ -213,12 +216,12 @@ class Siege:
 
         def is_compared() -> bool:
             nonlocal output
-            done = self.cluster.try_operate("verify")
+            done = self.cluster.try_operate("verify", "--wait-s", str(COMPARE_S))
             output = (done.stdout + done.stderr).strip()
             return all(name in done.stdout for name in self.cluster.members) or "different" in output
 
         try:
-            until(is_compared, "the members are compared")
+            until(is_compared, "the members are compared", 3 * PATIENCE_S)
         except (AssertionError, OSError, subprocess.SubprocessError) as failure:
             output = f"{output} {failure!r}"
         if "equal" not in output:

@@ -143,7 +143,7 @@ def _request(maker: Maker, name: str, method: str, path: str, body: bytes = b"",
     if random.random() < HEADER_SHARE:
         headers |= dict([_odd_header(world)])
     if "Content-Encoding" in headers and random.random() < 0.5:
-        body = gzip.compress(body)
+        body = gzip.compress(body, mtime=0)
     signers = (*world.accounts, "") if random.random() < RARE else (world.account,)
     return Request(
         name,
