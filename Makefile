@@ -71,7 +71,7 @@ fuzz: .venv/.installed-test  ## MINUTES=m for each parser of what arrives: input
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]'
 	$(BIN)/python scripts/fuzz.py all --minutes $(MINUTES) --jobs $(JOBS) $(ARGS)
 
-chaos: .venv/.installed-test  ## kill -9 a server, damage its disk, kill Spark's jobs KILLS=n times each, break clusters for MINUTES=m, from seed FIRST=s; judge
+chaos: .venv/.installed-test  ## kill -9 a server, damage its disk, kill Spark's jobs KILLS=n times each, break and besiege clusters for MINUTES=m, from seed FIRST=s; judge
 	$(BIN)/python scripts/chaos.py --kills $(KILLS) --seed $(FIRST)
 	$(BIN)/python scripts/damage.py --seed $(FIRST)
 	$(BIN)/python -m pytest -m chaos tests/system tests/http tests/spark tests/sim
@@ -83,6 +83,7 @@ chaos: .venv/.installed-test  ## kill -9 a server, damage its disk, kill Spark's
 	$(BIN)/python scripts/clients.py --restarts 10 --allow-missing
 	$(BIN)/python scripts/rest_conformity.py --allow-missing
 	$(BIN)/python scripts/chaos_spark.py --kills $(KILLS) --seed $(FIRST)
+	$(BIN)/python scripts/siege.py --minutes $(MINUTES) --seed $(FIRST)
 
 clients: .venv/.installed-test  ## what people use, unmodified, against a server and a cluster; ARGS="celery --only cluster"
 	$(BIN)/python scripts/clients.py $(ARGS)

@@ -217,14 +217,14 @@ class Member:
         if not self.is_running() or self.is_paused:
             return {}
         try:
-            reply = ask(self.admin_port, "GET", "/cluster")
+            reply = ask(self.admin_port, "GET", "/cluster", headers=self.cluster.operators)
         except OSError:
             return {}
         return dict(reply.body) if reply.status == 200 else {}
 
     def metric(self, name: str) -> float:
         """A figure without labels of ``GET /metrics``, by its name without the prefix."""
-        text = ask(self.admin_port, "GET", "/metrics").body.get("text", "")
+        text = ask(self.admin_port, "GET", "/metrics", headers=self.cluster.operators).body.get("text", "")
         [line] = [line for line in text.splitlines() if line.startswith(f"elasticq_{name} ")]
         return float(line.rpartition(" ")[2])
 
@@ -280,6 +280,7 @@ class Cluster:
 
     skews: of the founders' clocks, by their order; who has none goes by the machine's.
     extra: more flags for each member; environment: more variables; prefix: of the names;
+    token: what operators must show; empty for nothing;
     network: shared with another cluster that is to be met.
     """
 
@@ -295,6 +296,7 @@ class Cluster:
         extra: tuple[str, ...] = (),
         environment: dict[str, str] | None = None,
         prefix: str = "n",
+        token: str = "",
         network: Network | None = None,
     ) -> None:
         self.directory = directory
@@ -319,6 +321,12 @@ class Cluster:
         if self.secret_file:
             self.secret_file.write_text("a secret of this test only\n")
             self.secret_file.chmod(0o600)
+        self.operators = {"Authorization": f"Bearer {token}"} if token else {}
+        self.token_file = directory / "token"
+        if token:
+            self.token_file.write_text(token)
+            self.token_file.chmod(0o600)
+            self.environment = self.environment | {"ELASTICQ_ADMIN__TOKEN_FILE": str(self.token_file)}
         for _ in range(count):
             self._new()
 
@@ -483,9 +491,10 @@ class Cluster:
         return done.stdout
 
     def try_operate(self, *words: str, by: str = "") -> subprocess.CompletedProcess[str]:
-        where = f"http://{HOST}:{self[by or self.master()].admin_port}"
+        where = [f"http://{HOST}:{self[by or self.master()].admin_port}"]
+        where += ["--token-file", str(self.token_file)] if self.operators else []
         return subprocess.run(
-            [sys.executable, "-m", "elasticq", "cluster", *words, "--admin", where],
+            [sys.executable, "-m", "elasticq", "cluster", *words, "--admin", *where],
             cwd=ROOT, capture_output=True, text=True, check=False, timeout=PATIENCE_S,
         )  # fmt: skip
 
