@@ -74,7 +74,7 @@ class Api:
         app.router.add_get("/api/queues", self.queues)
         app.router.add_post("/api/actions/{action}", self.action)
         app.router.add_get("/api/rates", self.series)
-        app.router.add_get("/api/live", self.live)
+        app.router.add_get("/api/live", self.live, allow_head=False)  # a stream has no end
         app.router.add_get("/api/waiting", self.waiting)
         app.router.add_get("/api/in-flight", self.in_flight)
         app.router.add_get("/api/group-order", self.group_order)
@@ -244,8 +244,8 @@ class Api:
         self._streams += 1
         try:
             response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
-            await response.prepare(request)
             with suppress(ConnectionError):
+                await response.prepare(request)
                 while not self._source.stopping:
                     await response.write(b"data: " + msgspec.json.encode(await self._now(key)) + b"\n\n")
                     await asyncio.sleep(PERIOD_S)

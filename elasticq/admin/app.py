@@ -8,6 +8,7 @@ with an Origin header or as a plain form.
 """
 
 import asyncio
+from contextlib import suppress
 from importlib import import_module
 from typing import Final
 
@@ -124,9 +125,10 @@ class _Pages:
             parts = await metrics.expose(self._source)
         size_bytes = sum(map(len, parts))
         response = web.StreamResponse(headers={"Content-Type": metrics.CONTENT_TYPE, "Content-Length": str(size_bytes)})
-        await response.prepare(request)
-        for part in parts if request.method != "HEAD" else ():  # one by one: megabytes at once would hold the loop
-            await response.write(part)
+        with suppress(ConnectionError):  # the client left
+            await response.prepare(request)
+            for part in parts if request.method != "HEAD" else ():  # one by one: megabytes at once would hold the loop
+                await response.write(part)
         return response
 
     async def order(self, request: web.Request) -> web.Response:

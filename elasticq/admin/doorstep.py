@@ -32,7 +32,7 @@ _REFUSAL: Final = (
     b"HTTP/1.1 %%s\r\nContent-Length: 0\r\nConnection: close\r\nContent-Security-Policy: %b\r\n\r\n" % POLICY.encode()
 )
 _HEAD_ENDS: Final = b"\r\n\r\n"
-_LENGTH, _CODING = b"content-length", b"transfer-encoding"
+_LENGTH, _CODING, _ENCODING = b"content-length", b"transfer-encoding", b"content-encoding"
 
 
 class Owner(Protocol):
@@ -158,6 +158,8 @@ def _measured(data: bytes) -> tuple[int, int]:
         name = name.strip().lower()
         if name == _CODING:
             raise Refused(b"411 Length Required")
+        if name == _ENCODING and value.strip().lower() != b"identity":
+            raise Refused(b"415 Unsupported Media Type")
         if name == _LENGTH:
             lengths.append(value.strip())
     body_bytes = _body_bytes(lengths)

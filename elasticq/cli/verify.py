@@ -16,16 +16,14 @@ PAUSE_S: Final = 0.1
 
 def verify(client: AdminClient, wait_s: float) -> tuple[bool, str]:
     """Return whether all linked voters are equal, and a line for the operator. Raises BadUrl, Unreachable, Failure."""
-    seen = _of_master(client)
-    before = _newest(seen)
-    client.order("verify")
+    done = client.order("verify")
+    index = done.rpartition(" ")[2]  # "digest at 17"
     deadline_s = time.monotonic() + wait_s
     seen = _of_master(client)
-    while _newest(seen) <= before:
+    while index not in seen["digests"]:
         _pause(deadline_s, "the master noted no digest")
         seen = _of_master(client)
-    index = min(int(noted) for noted in seen["digests"] if int(noted) > before)
-    return _judge(client, seen, index, deadline_s)
+    return _judge(client, seen, int(index), deadline_s)
 
 
 def _of_master(client: AdminClient) -> dict[str, Any]:
@@ -69,7 +67,3 @@ def _pause(deadline_s: float, reason: str) -> None:
     if time.monotonic() + PAUSE_S > deadline_s:
         raise Failure(f"{reason} in the time given")
     time.sleep(PAUSE_S)
-
-
-def _newest(seen: dict[str, Any]) -> int:
-    return max(map(int, seen["digests"]), default=0)

@@ -238,3 +238,8 @@ def test_one_queue_is_told_apart_from_one_of_the_same_name_in_another_region(ope
     near = operator.ask("/queues/000000000000/same-name")[1]
     assert ("<div><dt>visible</dt><dd>1</dd>" in far, "<div><dt>visible</dt><dd>0</dd>" in near) == (True, True)
     assert operator.ask("/queues/000000000001/same-name")[0] == 404
+
+
+def test_head_of_a_stream_is_refused(operator: Operator) -> None:
+    """A stream has no end, so its head would keep the connection and a place for ever."""
+    assert operator.ask("/api/live", method="HEAD")[0] == 405

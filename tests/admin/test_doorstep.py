@@ -89,6 +89,7 @@ async def test_a_silent_connection_ends(monkeypatch: pytest.MonkeyPatch) -> None
         (b"Content-Length: -1", b"400"),
         (b"Content-Length: %d" % (BODY_BYTES_MAX + 1), b"413"),
         (b"X: " + b"x" * 17_000, b"431"),
+        (b"Content-Encoding: gzip\r\nContent-Length: 2", b"415"),
     ],
 )
 async def test_a_request_without_a_plain_short_length_is_refused(head: bytes, status: bytes) -> None:

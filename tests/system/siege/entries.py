@@ -241,7 +241,9 @@ def _parameters(maker: Maker, parameters: Iterable[Parameter]) -> str:
     """Return a query, from "?" on, with some of the parameters."""
     world, pairs = maker.world, []
     for parameter in parameters:
-        name, low, high = parameter.name, parameter.minimum, parameter.maximum
+        name, bounds = parameter.name, parameter.bound
+        low = bounds.ge if bounds.ge is not None else 0
+        high = bounds.le if bounds.le is not None else 1
         if maker.random.random() < (SELDOM_SHARE if name in ("partition", "next") else 0.4):
             if name == "wait_s":
                 values: tuple[Any, ...] = (0, 0, 0, 1)
