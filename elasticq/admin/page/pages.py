@@ -410,7 +410,7 @@ class Pages:
         given = forms.members(action, [each for each in fields if each[0] not in own])
         owner = calls.owner_of(self._source, own.get("_account", ""), own.get("_region", ""))
         is_topic = "TopicArn" in given
-        name = topics.name_in(given["TopicArn"]) if is_topic else queue_path(str(given.get("QueueUrl", "")), owner)[1]
+        name = topics.name_in(str(given["TopicArn"])) if is_topic else queue_path(str(given.get("QueueUrl", "")), owner)[1]
         if is_executed and own.get("_typed", name) != name:
             kind = "topic" if is_topic else "queue"
             raise NotExecuted(400, "NotConfirmed", f"The name that was typed is not the {kind}'s: nothing was done.")
