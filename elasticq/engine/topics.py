@@ -13,6 +13,7 @@ from typing import Final
 
 from elasticq.engine.filter_index import FilterIndex
 from elasticq.engine.filter_policy import MESSAGE_ATTRIBUTES, compile_policy
+from elasticq.engine.filter_values import Budget
 from elasticq.engine.mutations import SubscriptionSet, TopicSet
 from elasticq.engine.queue_names import QueueNames
 from elasticq.model.commands import MessageAttributes
@@ -92,6 +93,12 @@ class Topic:
         if self.by_endpoint.get((row.protocol, row.endpoint)) == number:
             del self.by_endpoint[row.protocol, row.endpoint]
         self._filters.remove(number)
+
+    def collect(
+        self, attributes: MessageAttributes | None, body: str, budget: Budget, found: dict[int, None]
+    ) -> Iterator[None]:
+        """Add the numbers of the confirmed subscriptions that get a message; yield where the budget is spent."""
+        return self._filters.collect(attributes, body, budget, found)
 
     def matching(self, attributes: MessageAttributes | None, body: str) -> list[Subscription]:
         """The confirmed subscriptions that get a message, by number."""
