@@ -149,6 +149,11 @@ class FilterIndex(Generic[Key]):
     def __len__(self) -> int:
         return len(self._takes_all) + len(self._by_attributes.policies) + len(self._by_body.policies)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no policy filters anything."""
+        return not (self._by_attributes.policies or self._by_body.policies)
+
     def set(self, key: Key, policy: FilterPolicy | None) -> None:
         """Add a subscription, or give it another policy; None, like a policy that takes all, filters nothing."""
         self.remove(key)

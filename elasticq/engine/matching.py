@@ -47,29 +47,30 @@ class _Task:
 class Matching:
     """What is known of the messages of one call, by their places in it."""
 
-    __slots__ = ("_budget", "_slices", "_tasks")
+    __slots__ = ("_budget", "_last", "_slices", "_tasks")
 
     def __init__(self) -> None:
         self._budget = Budget(SLICE)
         self._slices = 0
-        self._tasks: list[_Task] = []  # of the first messages of the call, all but the last one finished
+        self._tasks: dict[int, _Task] = {}
+        self._last: _Task | None = None
 
     def go_on(self) -> bool:
         """Do the next slice for the last message that was asked about; return whether to execute the call again."""
         self._budget.left = SLICE
         self._slices += 1
-        return self._slices > SLICES_MAX or self._tasks[-1].go_on()
+        return self._slices > SLICES_MAX or self._last is None or self._last.go_on()
 
     def of(self, place: int, topic: Topic, attributes: MessageAttributes | None, body: str) -> list[Subscription]:
         """Return the confirmed subscriptions that get a message, by number, those that there still are.
 
-        It is asked for the messages in their order. Raises Unfinished, TopicError.
+        Raises Unfinished, TopicError.
         """
         if self._slices > SLICES_MAX:
             raise invalid_parameter("Message Reason: it takes too long to match it with the topic's filter policies")
-        if place == len(self._tasks):
-            self._tasks.append(_Task(topic, attributes, body, self._budget))
-        task = self._tasks[place]
+        task = self._tasks.get(place)
+        if task is None:
+            task = self._tasks[place] = self._last = _Task(topic, attributes, body, self._budget)
         if not task.go_on():
             raise Unfinished(self)
         return [topic.subscriptions[number] for number in sorted(task.found) if number in topic.subscriptions]

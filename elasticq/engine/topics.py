@@ -100,6 +100,11 @@ class Topic:
         """Add the numbers of the confirmed subscriptions that get a message; yield where the budget is spent."""
         return self._filters.collect(attributes, body, budget, found)
 
+    @property
+    def is_filtered(self) -> bool:
+        """Whether any subscription has a filter policy."""
+        return not self._filters.is_empty
+
     def matching(self, attributes: MessageAttributes | None, body: str) -> list[Subscription]:
         """The confirmed subscriptions that get a message, by number."""
         subscriptions = self.subscriptions

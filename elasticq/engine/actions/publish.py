@@ -144,7 +144,7 @@ class _Publisher:
         self._attributes = row.attributes
         self._fan_out = FanOut(state, context, is_checked=call.origin is not None)
         self._keys: dict[bytes, int] = {}
-        self._matching = context.matching or Matching()
+        self._matching = context.matching
         self._matched: list[tuple[dict[str, str] | None, list[Subscription]]] = []
         self._recorded: list[m.Mutation] = []
         self._is_behind = topic.is_fifo and any(each.topic == row.number for each in state.publishes.values())
@@ -226,8 +226,14 @@ class _Publisher:
     def match(self, entry: Entry) -> None:
         """Find the subscriptions that get the next message of the call. Raises Unfinished."""
         texts = read_texts(entry.message or "") if entry.message_structure == STRUCTURED else None
-        body = text_for(QUEUE_PROTOCOL, entry.message or "", texts)
-        matching = self._matching.of(len(self._matched), self._topic, entry.message_attributes, body)
+        topic, attributes = self._topic, entry.message_attributes
+        if topic.is_filtered:
+            if self._matching is None:
+                self._matching = Matching()
+            body = text_for(QUEUE_PROTOCOL, entry.message or "", texts)
+            matching = self._matching.of(len(self._matched), topic, attributes, body)
+        else:
+            matching = topic.matching(attributes, "")
         self._matched.append((texts, matching))
 
     def add(self, entry: Entry, place: int) -> int:
