@@ -46,7 +46,7 @@ from elasticq.node.waiters import Waiter, Waiters
 from elasticq.node.waiting_calls import WaitingCalls
 from elasticq.replication.replica import Replica
 
-DEAD_LETTER_STEPS_MAX: Final = 10  # commands that one receive may spend on dead letters, up to 1,000 of them each
+DEAD_LETTERS: Final = 10, 1_000  # commands, and messages in all, after which a receive moves only what it found last
 ATTEMPTS_MAX: Final = 10_000
 LOST: Final = "The mastership was lost; the outcome is unknown, a retry is safe."
 TOO_LATE: Final = "The call reached the master after its deadline and was not executed there; a retry is safe."
@@ -182,14 +182,16 @@ class Executor:
     def _look_again(self, call: Call, decision: Decision, now_ms: int) -> Decision:
         """Move the dead letters that a receive found instead of messages, and execute it again, until it finds none.
 
-        After ``DEAD_LETTER_STEPS_MAX`` steps its result is empty, and the decision moves those found last. Raises
-        SqsError, ContentsMissing; the dead letters that were moved before stay moved.
+        Beyond DEAD_LETTERS its result is empty, and the decision moves those found last. Raises SqsError,
+        ContentsMissing; the dead letters that were moved before stay moved.
         """
-        for _ in range(DEAD_LETTER_STEPS_MAX):
+        (steps, most), moved = DEAD_LETTERS, 0
+        for _ in range(steps):
+            moved += len(decision.mutations)
             self.change(decision, now_ms, call)
             self._journal.stamp_command(now_ms)
             decision = self._judge.decide(execute, self._state, call, self._context)
-            if not decision.mutations or not _found_nothing(decision.result):
+            if moved > most or not decision.mutations or not _found_nothing(decision.result):
                 break
         return decision
 
