@@ -108,6 +108,12 @@ class AdminSource(Protocol):
     def topics(self) -> Iterator[tuple[TopicSet, list[SubscriptionSet]]]:
         """Yield each topic with its subscriptions, as they are when it is its turn."""
 
+    def topic(self, owner: str, name: str) -> TopicSet | None:
+        """Return one topic, None where there is none."""
+
+    def subscribed(self, topic: TopicSet, protocol: str, endpoint: str) -> SubscriptionSet | None:
+        """Return the subscription of an endpoint to a topic, None where there is none."""
+
     def subscriptions(self) -> Iterator[SubscriptionCounts]:
         """Yield the counts of each subscription for which something was done, as they are when it is its turn."""
 

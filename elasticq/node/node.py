@@ -100,6 +100,7 @@ class Node(Driven):
         for mutation in rows:
             apply(state, mutation)
         state.names.order()
+        state.sources.order()
         self.clock = clock = ClusterClock()
         clock.ahead_ms = state.ahead_ms
         random = SeededRandom(entropy)

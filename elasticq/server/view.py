@@ -127,6 +127,15 @@ class View:
             if topic.row is not None:
                 yield topic.row, [each.row for each in topic.subscriptions.values()]
 
+    def topic(self, owner: str, name: str) -> TopicSet | None:
+        found = None if self._is_proxy else self._node.state.topics.names.get((owner, name))
+        return None if found is None else found.row
+
+    def subscribed(self, topic: TopicSet, protocol: str, endpoint: str) -> SubscriptionSet | None:
+        found = None if self._is_proxy else self._node.state.topics.by_number.get(topic.number)
+        number = None if found is None else found.by_endpoint.get((protocol, endpoint))
+        return None if found is None or number is None else found.subscriptions[number].row
+
     def subscriptions(self) -> Iterator[SubscriptionCounts]:
         if self._is_proxy:
             return
@@ -196,10 +205,10 @@ class View:
         if self._is_proxy:
             return
         all_queues = list(runtime.node.state.queues.values())
-        targets = {queue.redrive.target for queue in all_queues if queue.redrive is not None}
+        sources = runtime.node.state.sources
         for queue in all_queues:
             told = figures(queue, runtime.time_ms())
-            told.is_dead_letter_queue = (queue.account, queue.name) in targets
+            told.is_dead_letter_queue = sources.has((queue.account, queue.name))
             yield told
 
     def queue(self, owner: str, name: str) -> QueueFigures | None:

@@ -124,6 +124,12 @@ class Member:
     def topics(self) -> Iterator[tuple[TopicSet, list[SubscriptionSet]]]:
         yield from ()
 
+    def topic(self, owner: str, name: str) -> TopicSet | None:
+        return None
+
+    def subscribed(self, topic: TopicSet, protocol: str, endpoint: str) -> SubscriptionSet | None:
+        return None
+
     def subscriptions(self) -> Iterator[SubscriptionCounts]:
         yield from self.subscribed
 

@@ -22,6 +22,7 @@ from elasticq.admin.calls import Ask, NotExecuted
 from elasticq.admin.cluster import document
 from elasticq.admin.page import forms, groups, scheduled, text, topics
 from elasticq.admin.page.login import HEADERS, Login
+from elasticq.admin.pauses import first_in_order, joined
 from elasticq.admin.source import AdminSource
 from elasticq.engine.subscription_attributes import PROTOCOLS
 from elasticq.model.names import account_of, inner_owner, parse_queue_arn, queue_arn, queue_path, region_of, topic_arn
@@ -113,7 +114,7 @@ class Pages:
         if sort not in dict(COLUMNS):
             sort = "name"
         rows = [row for row in await self._api.rows() if wanted in row.name]
-        rows.sort(key=partial(_order, sort), reverse=down)
+        shown = await first_in_order(rows, partial(_order, sort), SHOWN_MAX, reverse=down)
 
         def sorted_by(key: str) -> str:
             turned = "1" if (key == sort and not down) or (key != sort and key != "name") else ""
@@ -122,8 +123,8 @@ class Pages:
         return await self._html(
             "queues.html",
             "/",
-            rows=rows[:SHOWN_MAX],
-            shown=min(len(rows), SHOWN_MAX),
+            rows=shown,
+            shown=len(shown),
             total=len(rows),
             filter=wanted,
             sort=sort,
@@ -459,9 +460,7 @@ class Pages:
             told = await definitions.load(self._source, fields.get("definitions", "").encode())
         except NotExecuted as error:
             return await self._told("refused", error.code, error.message, status=error.status)
-        made = f"{len(told['made'])} queues and {len(told['topics_made'])} topics were made"
-        changed = f"{len(told['changed'])} queues and {len(told['topics_changed'])} topics existed and were set."
-        return await self._told("done", "The definitions", f"were loaded: {made}, {changed}")
+        return await self._told("done", "The definitions", f"were loaded: {told}.")
 
     # --- parts --------------------------------------------------------------------------
 
@@ -525,7 +524,7 @@ class Pages:
     async def _html(self, template: str, here: str, /, *, code: int = 200, **values: Any) -> web.Response:
         environment = await self._environment()
         source = self._source
-        body = environment.get_template(template).render(
+        parts = environment.get_template(template).generate(
             nav=NAV,
             here=here,
             status=source.status(),
@@ -538,6 +537,7 @@ class Pages:
             has_login=self._login.is_wanted,
             **values,
         )
+        body = await joined(parts)
         return web.Response(text=body, content_type="text/html", headers=HEADERS, status=code)
 
     async def _environment(self) -> "Environment":

@@ -7,6 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from elasticq.admin.calls import Ask
+from elasticq.admin.pauses import Pause
 from elasticq.admin.source import AdminSource
 from elasticq.engine.filter_policy import MESSAGE_ATTRIBUTES, InvalidFilterPolicy, compile_policy
 from elasticq.engine.filter_values import Budget
@@ -101,7 +102,9 @@ def name_in(arn: str) -> str:
 
 async def _subscriptions(ask: Ask, arn: str) -> list[dict[str, Any]]:
     found = await _all(ask, "ListSubscriptionsByTopic", "Subscriptions", {"TopicArn": arn})
+    pause = Pause()
     for number, each in enumerate(found):
+        await pause()
         each["is_pending"] = not each["SubscriptionArn"].startswith("arn:")
         each["attributes"] = {}
         if number < DETAILED_MAX and not each["is_pending"]:
@@ -113,10 +116,11 @@ async def _subscriptions(ask: Ask, arn: str) -> list[dict[str, Any]]:
 async def _all(ask: Ask, action: str, member: str, given: dict[str, Any]) -> list[dict[str, Any]]:
     """Return what an action lists, SHOWN_MAX at most."""
     found: list[dict[str, Any]] = []
-    token = ""
+    pause, token = Pause(), ""
     while len(found) < SHOWN_MAX:
         page = await ask(action, {**given, "NextToken": token} if token else given)
         found += page[member]
+        await pause()
         token = page.get("NextToken", "")
         if not token:
             break
