@@ -43,7 +43,7 @@ NOT_JSON: Final = NotExecuted(415, "UnsupportedMediaType", f"The body is of one 
 WINDOWS_S: Final = (60, 600, 3_600)
 
 
-class QueueRow(Struct):
+class QueueRow(Struct, gc=False):
     """A queue as the list shows it; rates are messages a second over the last minute, through this member."""
 
     name: str

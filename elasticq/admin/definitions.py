@@ -4,7 +4,7 @@ Queues come before topics, as subscriptions name queues, and dead-letter queues 
 without topics is one that versions without topics read, too.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -122,7 +122,8 @@ async def export(source: AdminSource) -> list[bytes]:
         topics.append(await _of_topic(source, topic, subscriptions))
         await pause()
     parts = [b'{\n  "elasticq": %d,\n  "queues": ' % FORMAT]
-    await _write(await in_order(queues, _by_name), 2, parts)
+    queues = await in_order(queues, _by_name)
+    await _write(queues, 2, parts)
     if topics:
         parts.append(b',\n  "topics": ')
         await _write(await in_order(topics, _by_name), 2, parts)
@@ -133,15 +134,19 @@ def _by_name(definition: QueueDefinition | TopicDefinition) -> tuple[str, str, s
     return definition.name, definition.account, definition.region
 
 
-async def _write(items: Sequence[Any], indent: int, parts: list[bytes]) -> None:
-    """Add the JSON of a list, indented like the whole."""
+async def _write(items: list[Any], indent: int, parts: list[bytes]) -> None:
+    """Add the JSON of a list, indented like the whole; the list is empty then."""
     if not items:
         parts.append(b"[]")
         return
     pause, margin = Pause(), b"\n" + b" " * (indent + 2)
-    for number, item in enumerate(items):
+    items.reverse()
+    separator = b"["
+    while items:  # each is forgotten once it is written: to forget all at once would hold the loop
         await pause()
-        parts.append(b"," + margin if number else b"[" + margin)
+        item = items.pop()
+        parts.append(separator + margin)
+        separator = b","
         if isinstance(item, TopicDefinition) and item.subscriptions:
             subscriptions, item.subscriptions = item.subscriptions, []
             text = msgspec.json.format(msgspec.json.encode(item), indent=2).replace(b"\n", margin)
@@ -248,13 +253,13 @@ async def _load_topics(source: AdminSource, topics: list[Raw], progress: Progres
         topic = _TOPIC.decode(each)
         progress.at = f"Topic {topic.name}"
         owner = owner_of(source, topic.account, topic.region)
-        row = source.topic(owner, topic.name)
+        row, find = source.topic(owner, topic.name) or (None, None)
         await _load_topic(source, topic, owner, row)
         progress.done["topics_made" if row is None else "topics_changed"].append(topic.name)
         for given in topic.subscriptions:
             await pause()
             subscription = _SUBSCRIPTION.decode(given)
-            there = None if row is None else source.subscribed(row, subscription.protocol, subscription.endpoint)
+            there = None if find is None else find(subscription.protocol, subscription.endpoint)
             await _load_subscription(source, topic, subscription, owner, there)
 
 

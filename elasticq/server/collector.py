@@ -19,6 +19,7 @@ def tame() -> None:
     """Set the thresholds for this process, and freeze what it has loaded."""
     gc.collect()
     gc.freeze()
+    gc.collect()  # of nothing: the next one of the oldest generation is due when it is a quarter larger than the last
     gc.set_threshold(*THRESHOLDS)
     if _collected not in gc.callbacks:
         gc.callbacks.append(_collected)

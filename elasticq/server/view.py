@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final
 
 from elasticq.admin import asking
 from elasticq.admin.rates import Rates
-from elasticq.admin.source import Event, SubscriptionCounts, Waiting
+from elasticq.admin.source import Event, FindSubscription, SubscriptionCounts, Waiting
 from elasticq.engine.figures import QueueFigures, figures
 from elasticq.engine.group_order import GroupOrder, group_order
 from elasticq.engine.in_flight import InFlight, in_flight
 from elasticq.engine.mutations import SubscriptionSet, TopicSet
 from elasticq.engine.state import Queue
 from elasticq.engine.tally import Tally
-from elasticq.engine.topics import QUEUE_PROTOCOL, Subscription
+from elasticq.engine.topics import QUEUE_PROTOCOL, Subscription, Topic
 from elasticq.http import audit
 from elasticq.http.context import ServerContext
 from elasticq.http.protocol import SqsProtocol
@@ -127,14 +127,9 @@ class View:
             if topic.row is not None:
                 yield topic.row, [each.row for each in topic.subscriptions.values()]
 
-    def topic(self, owner: str, name: str) -> TopicSet | None:
+    def topic(self, owner: str, name: str) -> tuple[TopicSet, FindSubscription] | None:
         found = None if self._is_proxy else self._node.state.topics.names.get((owner, name))
-        return None if found is None else found.row
-
-    def subscribed(self, topic: TopicSet, protocol: str, endpoint: str) -> SubscriptionSet | None:
-        found = None if self._is_proxy else self._node.state.topics.by_number.get(topic.number)
-        number = None if found is None else found.by_endpoint.get((protocol, endpoint))
-        return None if found is None or number is None else found.subscriptions[number].row
+        return None if found is None or found.row is None else (found.row, partial(_subscription_of, found))
 
     def subscriptions(self) -> Iterator[SubscriptionCounts]:
         if self._is_proxy:
@@ -306,3 +301,8 @@ class View:
         if isinstance(outcome, (Result, SqsError)):
             raise RuntimeStopped
         return outcome
+
+
+def _subscription_of(topic: Topic, protocol: str, endpoint: str) -> SubscriptionSet | None:
+    number = topic.by_endpoint.get((protocol, endpoint))
+    return None if number is None else topic.subscriptions[number].row
