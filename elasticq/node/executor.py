@@ -298,9 +298,8 @@ class Executor:
         """Admit waiting sends again, as the rows on disk moved on or the disk became full or free."""
         backpressure = self._backpressure
         backpressure.look()
-        while (sender := backpressure.next()) is not None:
+        for call, ticket in backpressure.released():
             assert self._leadership.serving, "whoever loses the mastership holds nobody back"
-            call, ticket = sender
             self.admit(call, ticket, now_ms)
 
     # --- long polls ----------------------------------------------------------------

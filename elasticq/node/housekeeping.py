@@ -23,6 +23,7 @@ SWEEP_MS: Final = 1_000
 SWEEP_AGAIN_MS: Final = 10  # where one step did not get to the end
 MOVE_RETRY_MS: Final = 10
 DELIVERY_MS: Final = 10  # between two steps of deliveries
+RELEASE_MS: Final = 1  # between two bursts of sends that had to wait
 MATCH_MS: Final = 1  # between two slices for publishes that take long
 LOG_KEPT_ENTRIES: Final = 4_096
 ALONE_LOG_KEPT_BYTES: Final = 1_048_576
@@ -46,6 +47,7 @@ class Housekeeping:
         "_match_at_ms",
         "_move_at_ms",
         "_mover",
+        "_release_at_ms",
         "_replica",
         "_state",
         "_sweep_at_ms",
@@ -85,6 +87,7 @@ class Housekeeping:
         self._give_back_at_ms = 0
         self._groups_at_ms = 0
         self._match_at_ms = 0
+        self._release_at_ms = 0
         self._dirty_seen = 0
         self._advances_seen = 0
         self.is_sweep_behind = False  # the last step found more to remove than it may
@@ -98,6 +101,9 @@ class Housekeeping:
         self._executor.serve_due(now_ms)
         if self._executor.matchings and now_ms >= self._match_at_ms:
             self._match(now_ms)
+        if self._backpressure.may_release and now_ms >= self._release_at_ms:
+            self._release_at_ms = now_ms + RELEASE_MS
+            self._executor.release_senders(now_ms)
         self._sweep(now_ms)
         if self._state.moving:
             self._move(now_ms)
@@ -188,6 +194,8 @@ class Housekeeping:
             at_ms = 0 if self._are_groups_urgent() else min(at_ms, self._groups_at_ms)
         if self._executor.matchings:
             at_ms = min(at_ms, self._match_at_ms)
+        if self._backpressure.may_release:
+            at_ms = min(at_ms, self._release_at_ms)
         return at_ms
 
     def has_work(self) -> bool:
