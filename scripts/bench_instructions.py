@@ -10,7 +10,6 @@ machine only: other libraries take other instructions. A batch of ten is told a 
 
 import argparse
 import asyncio
-import gc
 import os
 import re
 import shutil
@@ -32,7 +31,6 @@ HANDLE: Final = re.compile(rb'"ReceiptHandle":"([^"]+)"|<ReceiptHandle>([^<]+)<'
 TOTAL: Final = re.compile(r"^(?:summary|totals): (\d+)$", re.MULTILINE)
 WALL_MS: Final = 1_800_000_000_000
 REQUESTS_PER_MS: Final = 20
-GC_THRESHOLDS: Final = (50_000, 20, 50)
 BATCH: Final = 10
 ROWS: Final = ("cycle", "cycle by 10", "query cycle")
 
@@ -170,9 +168,10 @@ def told(line: str) -> None:
 
 def load(rows: list[str], requests: int) -> None:
     """Ask; the parent is told of the begin and the end of each part. All is asked once before, to warm up."""
+    from elasticq.server import collector
+
     port = Port()
-    gc.freeze()
-    gc.set_threshold(*GC_THRESHOLDS)
+    collector.tame()
 
     def counted(title: str, asked: list[bytes]) -> list[bytes]:
         told(title)

@@ -9,7 +9,6 @@ of the loop, during which nobody else is served. The goals are 100 ms and 10 ms;
 
 import argparse
 import asyncio
-import gc
 import statistics
 import sys
 import urllib.request
@@ -25,8 +24,9 @@ from elasticq.admin.app import make_app
 from elasticq.model.commands import Command, CreateQueue, DeleteMessage, ReceiveMessage, SendMessage
 from elasticq.model.results import EmptyResult, ReceivedMessage, ReceiveMessageResult, Result, SendMessageResult
 from elasticq.runtime.meter import Count, Meter
+from elasticq.server import collector
 from elasticq.server.events import EventKeeper
-from elasticq.server.life import GC_THRESHOLDS, make_context
+from elasticq.server.life import make_context
 from elasticq.server.settings import load
 from elasticq.server.view import View
 from elasticq.testing.member import EmbeddedMember
@@ -95,9 +95,7 @@ def cost_ns(meter: Meter, action: str, calls: int) -> float:
 
 async def scraped(queues: int) -> tuple[float, float, int]:
     """The whole scrape and the longest turn of the loop, in ms of CPU time, and the bytes of the page."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*GC_THRESHOLDS)  # as a server has them
+    collector.tame()
     settings = load(None, {}, {"http": {"port": 0}, "storage": {"memory": True}})
     member = EmbeddedMember(settings)
     await member.start()

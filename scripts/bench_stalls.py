@@ -4,6 +4,8 @@ A server in a thread of this process; each request is sent once whole, and the l
 until its answer is there is what counts, in CPU time of that thread, so that what else the machine does is not
 counted; the least of three runs where one is not short. The goal is 20 ms on a quiet core of today; nothing is judged
 without ``--limit``.
+
+With ``--states`` it is what a server does whose state is at its bounds instead (bench_bounds.py).
 """
 
 import argparse
@@ -178,8 +180,14 @@ def cases(size_bytes: int) -> Iterator[tuple[str, str, bytes]]:
 
 
 def main() -> int:
+    if "--states" in sys.argv:
+        import bench_bounds
+
+        sys.argv.remove("--states")
+        return bench_bounds.main()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("actions", nargs="*", help="only these (all)")
+    parser.add_argument("--states", action="store_true", help="measure the states of bench_bounds.py")
     parser.add_argument("--all", action="store_true", help="every request, not only the worst of each action")
     parser.add_argument("--relaxed", action="store_true", help="with limits = relaxed")
     parser.add_argument("--bytes", type=int, default=REQUEST_BYTES_MAX - 1_024, help="of a request (%(default)s)")

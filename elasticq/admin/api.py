@@ -4,10 +4,11 @@
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
@@ -16,6 +17,7 @@ from msgspec import Struct
 
 from elasticq.admin import asking, calls, definitions
 from elasticq.admin.calls import NotExecuted
+from elasticq.admin.pauses import Pause, in_order
 from elasticq.admin.rates import ALL, PERIOD_S, Key
 from elasticq.admin.source import AdminSource, Waiting
 from elasticq.engine.figures import QueueFigures
@@ -25,6 +27,7 @@ from elasticq.model.names import account_of, is_inner, queue_url, region_of
 from elasticq.peers.questions import Answer
 
 OPENAPI: Final = Path(__file__).with_name("openapi.json")
+WRITTEN_BYTES: Final = 65_536  # of a long answer at once
 PART: Final = 100
 """Queues that are looked at before the loop serves others."""
 WAITING_SHOWN_MAX: Final = 1_000
@@ -47,7 +50,7 @@ QUERY: Final = {
 """How long a text in a URL's query may be. Account and region have a pattern each (``calls.owner_of``)."""
 
 
-class QueueRow(Struct):
+class QueueRow(Struct, gc=False):
     """A queue as the list shows it; rates are messages a second over the last minute, through this member."""
 
     name: str
@@ -87,23 +90,28 @@ class Api:
 
     # --- queues -----------------------------------------------------------------------
 
-    async def queues(self, request: web.Request) -> web.Response:
+    async def queues(self, request: web.Request) -> web.StreamResponse:
         try:
             prefix = _text(request, "prefix")
         except NotExecuted as error:
             return refusal(error)
-        rows = [msgspec.to_builtins(row) for row in await self.rows(prefix)]
-        return reply((200, msgspec.json.encode({"queues": rows})))
+        rows = await in_order(await self.rows(prefix), lambda row: (row.name, row.account, row.region))
+        parts, pause = [b'{"queues":['], Pause()
+        for first in range(0, len(rows), PART):
+            part = msgspec.json.encode(rows[first : first + PART])[1:-1]
+            parts.append(b"," + part if first else part)
+            await pause()
+        return await in_parts(request, [*parts, b"]}"], "application/json")
 
     async def rows(self, prefix: str = "") -> list[QueueRow]:
-        """Return all queues whose names begin so, by their names; not those in which messages wait for web servers."""
-        rows, time_ms = [], self._source.status().time_ms
+        """Return all queues whose names begin so; not those in which messages wait for web servers."""
+        rows, time_ms, pause = [], self._source.status().time_ms, Pause()
         for number, figures in enumerate(self._source.queues()):
             if figures.name.startswith(prefix) and not is_inner(figures.account):
                 rows.append(self._row(figures, time_ms))
             if number % PART == PART - 1:
-                await asyncio.sleep(0)
-        return sorted(rows, key=lambda row: (row.name, row.account, row.region))
+                await pause()
+        return rows
 
     def _row(self, figures: QueueFigures, time_ms: int) -> QueueRow:
         source = self._source
@@ -189,22 +197,24 @@ class Api:
 
     # --- definitions ------------------------------------------------------------------
 
-    async def export(self, _: web.Request) -> web.Response:
+    async def export(self, request: web.Request) -> web.StreamResponse:
         try:
-            body = await definitions.export(self._source)
+            parts = await definitions.export(self._source)
         except NotExecuted as error:
             return refusal(error)
         headers = {"Content-Disposition": 'attachment; filename="elasticq-definitions.json"'}
-        return web.Response(body=body, headers=headers, content_type="application/json")
+        return await in_parts(request, parts, "application/json", headers)
 
     async def load(self, request: web.Request) -> web.Response:
         if request.content_type not in JSON:
             return refusal(NOT_JSON)
         try:
             told = await definitions.load(self._source, await request.read())
+        except definitions.LoadFailed as error:
+            return reply((error.status, msgspec.json.encode({"error": error.message, **error.done})))
         except NotExecuted as error:
             return refusal(error)
-        return reply((200, msgspec.json.encode(told)))
+        return reply((200, msgspec.json.encode(told.done)))
 
     # --- what moves -------------------------------------------------------------------
 
@@ -314,6 +324,25 @@ def no_queue(name: str) -> NotExecuted:
 
 def reply(answer: Answer) -> web.Response:
     return web.Response(status=answer[0], body=answer[1], content_type="application/json")
+
+
+async def in_parts(
+    request: web.Request, parts: list[bytes], content_type: str, headers: Mapping[str, str] = MappingProxyType({})
+) -> web.StreamResponse:
+    """Answer with a long body, one part after the other: megabytes at once would hold the loop."""
+    length = {"Content-Type": content_type, "Content-Length": str(sum(map(len, parts)))}
+    response = web.StreamResponse(headers={**length, **headers})
+    pause, some = Pause(), bytearray()
+    with suppress(ConnectionError):  # the client left
+        await response.prepare(request)
+        for part in parts if request.method != "HEAD" else ():
+            some += part
+            if len(some) > WRITTEN_BYTES:
+                await response.write(some)
+                await pause()
+                some = bytearray()
+        await response.write(some)
+    return response
 
 
 def refusal(error: NotExecuted) -> web.Response:

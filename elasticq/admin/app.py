@@ -8,14 +8,13 @@ with an Origin header or as a plain form.
 """
 
 import asyncio
-from contextlib import suppress
 from importlib import import_module
 from typing import Final
 
 from aiohttp import web
 
 from elasticq.admin import asking
-from elasticq.admin.api import Api, reply
+from elasticq.admin.api import Api, in_parts, reply
 from elasticq.admin.authenticator import Token, make_authenticator
 from elasticq.admin.doorstep import BODY_BYTES_MAX, ORDER_BYTES_MAX, POLICY
 from elasticq.admin.page.login import Login
@@ -123,13 +122,7 @@ class _Pages:
             from elasticq.admin import metrics
 
             parts = await metrics.expose(self._source)
-        size_bytes = sum(map(len, parts))
-        response = web.StreamResponse(headers={"Content-Type": metrics.CONTENT_TYPE, "Content-Length": str(size_bytes)})
-        with suppress(ConnectionError):  # the client left
-            await response.prepare(request)
-            for part in parts if request.method != "HEAD" else ():  # one by one: megabytes at once would hold the loop
-                await response.write(part)
-        return response
+        return await in_parts(request, parts, metrics.CONTENT_TYPE)
 
     async def order(self, request: web.Request) -> web.Response:
         if "Origin" in request.headers:

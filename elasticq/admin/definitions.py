@@ -4,14 +4,14 @@ Queues come before topics, as subscriptions name queues, and dead-letter queues 
 without topics is one that versions without topics read, too.
 """
 
-import asyncio
 from collections.abc import Mapping
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta, Raw, Struct
 
 from elasticq.admin.calls import NotExecuted, ask, owner_of
+from elasticq.admin.pauses import Pause, in_order
 from elasticq.admin.source import AdminSource
 from elasticq.engine.filter_policy import MESSAGE_ATTRIBUTES, MESSAGE_BODY
 from elasticq.engine.mutations import SubscriptionSet, TopicSet
@@ -63,27 +63,59 @@ class SubscriptionDefinition(Struct, forbid_unknown_fields=True, omit_defaults=T
 
 
 class TopicDefinition(Struct, forbid_unknown_fields=True):
+    """subscriptions: the JSON of a SubscriptionDefinition each, so that a long list is read and written bit by bit."""
+
     name: topic_commands.TopicName
     account: Account = ""
     region: Region = ""
     attributes: topic_commands.Attributes = {}
     tags: TopicTags = {}
     data_protection_policy: topic_commands.Policy = ""
-    subscriptions: Annotated[list[SubscriptionDefinition], Meta(max_length=limits.TOPIC_SUBSCRIPTIONS_MAX)] = []
+    subscriptions: Annotated[list[Raw], Meta(max_length=limits.TOPIC_SUBSCRIPTIONS_MAX)] = []
 
 
-class Definitions(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """``elasticq``: the format, so that a reader knows what it has."""
+class _Outline(Struct, forbid_unknown_fields=True):
+    """A file of definitions whose queues and topics are not read yet. elasticq: the format."""
 
     elasticq: Annotated[int, Meta(ge=0, le=limits.INTEGER_RANGE[1])]
-    queues: Annotated[list[QueueDefinition], Meta(max_length=limits.QUEUES_MAX)]
-    topics: Annotated[list[TopicDefinition], Meta(max_length=limits.TOPICS_MAX)] = []
+    queues: Annotated[list[Raw], Meta(max_length=limits.QUEUES_MAX)]
+    topics: Annotated[list[Raw], Meta(max_length=limits.TOPICS_MAX)] = []
 
 
-async def export(source: AdminSource) -> bytes:
-    """Return the definitions as JSON. Raises NotExecuted."""
-    queues = []
+_OUTLINE: Final = msgspec.json.Decoder(_Outline)
+_QUEUE: Final = msgspec.json.Decoder(QueueDefinition)
+_TOPIC: Final = msgspec.json.Decoder(TopicDefinition)
+_SUBSCRIPTION: Final = msgspec.json.Decoder(SubscriptionDefinition)
+
+
+class Progress:
+    """How far a load has got. at: what is being made; done: what was made and changed, as ``load`` returns it."""
+
+    __slots__ = ("at", "done")
+
+    def __init__(self) -> None:
+        self.at = ""
+        self.done: dict[str, list[str]] = {"made": [], "changed": [], "topics_made": [], "topics_changed": []}
+
+    def __str__(self) -> str:
+        done = self.done
+        made = f"{len(done['made'])} queues and {len(done['topics_made'])} topics were made"
+        return f"{made}, {len(done['changed'])} queues and {len(done['topics_changed'])} topics existed and were set"
+
+
+class LoadFailed(NotExecuted):
+    """A definition was refused. done: what was made and changed before, as ``load`` returns it."""
+
+    def __init__(self, error: NotExecuted, progress: Progress) -> None:
+        super().__init__(error.status, error.code, f"{progress.at}: {error.message} Before that {progress}.")
+        self.done = progress.done
+
+
+async def export(source: AdminSource) -> list[bytes]:
+    """Return the definitions as JSON, in parts. Raises NotExecuted."""
+    queues, pause = list[QueueDefinition](), Pause()
     for figures in source.queues():
+        await pause()
         if is_inner(figures.account):
             continue  # it is its subscription's
         url, owner = queue_url(source.endpoint, figures.account, figures.name), figures.account
@@ -92,16 +124,49 @@ async def export(source: AdminSource) -> bytes:
         kept = {name: value for name, value in attributes.get("Attributes", {}).items() if name not in COMPUTED}
         region = region_of(owner, source.region)
         queues.append(QueueDefinition(figures.name, account_of(owner), region, kept, tags.get("Tags", {})))
-    queues.sort(key=lambda queue: (queue.name, queue.account, queue.region))
     topics = []
     for topic, subscriptions in source.topics():
-        topics.append(_of_topic(source, topic, subscriptions))
-        await asyncio.sleep(0)
-    topics.sort(key=lambda topic: (topic.name, topic.account, topic.region))
-    return msgspec.json.format(msgspec.json.encode(Definitions(FORMAT, queues, topics)), indent=2)
+        topics.append(await _of_topic(source, topic, subscriptions))
+        await pause()
+    parts = [b'{\n  "elasticq": %d,\n  "queues": ' % FORMAT]
+    queues = await in_order(queues, _by_name)
+    await _write(queues, 2, parts)
+    if topics:
+        parts.append(b',\n  "topics": ')
+        await _write(await in_order(topics, _by_name), 2, parts)
+    return [*parts, b"\n}"]
 
 
-def _of_topic(source: AdminSource, topic: TopicSet, subscriptions: list[SubscriptionSet]) -> TopicDefinition:
+def _by_name(definition: QueueDefinition | TopicDefinition) -> tuple[str, str, str]:
+    return definition.name, definition.account, definition.region
+
+
+async def _write(items: list[Any], indent: int, parts: list[bytes]) -> None:
+    """Add the JSON of a list, indented like the whole; the list is empty then."""
+    if not items:
+        parts.append(b"[]")
+        return
+    pause, margin = Pause(), b"\n" + b" " * (indent + 2)
+    items.reverse()
+    separator = b"["
+    while items:  # each is forgotten once it is written: to forget all at once would hold the loop
+        await pause()
+        item = items.pop()
+        parts.append(separator + margin)
+        separator = b","
+        if isinstance(item, TopicDefinition) and item.subscriptions:
+            subscriptions, item.subscriptions = item.subscriptions, []
+            text = msgspec.json.format(msgspec.json.encode(item), indent=2).replace(b"\n", margin)
+            head, _, tail = text.rpartition(b"[]")
+            parts.append(head)
+            await _write(subscriptions, indent + 4, parts)
+            parts.append(tail)
+        else:
+            parts.append(msgspec.json.format(msgspec.json.encode(item), indent=2).replace(b"\n", margin))
+    parts.append(b"\n" + b" " * indent + b"]")
+
+
+async def _of_topic(source: AdminSource, topic: TopicSet, subscriptions: list[SubscriptionSet]) -> TopicDefinition:
     definition = TopicDefinition(
         topic.name,
         account_of(topic.account),
@@ -110,61 +175,99 @@ def _of_topic(source: AdminSource, topic: TopicSet, subscriptions: list[Subscrip
         topic.tags,
         topic.data_protection_policy,
     )
+    found, pause = list[SubscriptionDefinition](), Pause()
     for row in subscriptions:
+        await pause()
         if row.is_pending:
             continue  # nobody confirmed it
         scope = {FILTER_SCOPE: MESSAGE_ATTRIBUTES} if FILTER in row.attributes else {}  # said, though it is the default
         one = SubscriptionDefinition(row.protocol, row.endpoint, scope | row.attributes)
         if row.account != topic.account:
             one.account, one.region = account_of(row.account), region_of(row.account, source.region)
-        definition.subscriptions.append(one)
-    definition.subscriptions.sort(key=lambda one: (one.protocol, one.endpoint))
+        found.append(one)
+    for one in await in_order(found, lambda one: (one.protocol, one.endpoint)):
+        await pause()
+        definition.subscriptions.append(Raw(msgspec.json.encode(one)))
     return definition
 
 
-async def load(source: AdminSource, body: bytes) -> dict[str, list[str]]:
+async def load(source: AdminSource, body: bytes) -> Progress:
     """Make the queues, topics and subscriptions that are missing, and set attributes and tags of those that exist.
 
-    Returns the names of queues under ``made`` and ``changed``, of topics under ``topics_made`` and
-    ``topics_changed``. Web servers are asked to confirm their new subscriptions. Raises NotExecuted, with what was
-    done before left done.
+    Returns what was done: the names of queues under ``made`` and ``changed``, of topics under ``topics_made`` and
+    ``topics_changed``. Web servers are asked to confirm their new subscriptions. Raises NotExecuted for what is no
+    definition, before anything is done, and LoadFailed, with what was done before left done. Others get their turn
+    meanwhile.
     """
+    outline = await _outlined(body)
+    progress = Progress()
     try:
-        definitions = msgspec.json.decode(body, type=Definitions)
+        await _load_queues(source, outline.queues, progress)
+        await _load_topics(source, outline.topics, progress)
+    except NotExecuted as error:
+        raise LoadFailed(error, progress) from error
+    return progress
+
+
+async def _outlined(body: bytes) -> _Outline:
+    """Read all of a file, and keep of it only where each definition is. Raises NotExecuted."""
+    pause = Pause()
+    try:
+        outline = _OUTLINE.decode(body)
+        await pause()
+        for queue in outline.queues:
+            _QUEUE.decode(queue)
+            await pause()
+        for topic in outline.topics:
+            for subscription in _TOPIC.decode(topic).subscriptions:
+                _SUBSCRIPTION.decode(subscription)
+                await pause()
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise NotExecuted(400, "InvalidParameterValue", f"These are no definitions: {error}") from error
-    if definitions.elasticq != FORMAT:
+    if outline.elasticq != FORMAT:
         raise NotExecuted(400, "InvalidParameterValue", f"This version reads definitions of format {FORMAT}.")
-    told: dict[str, list[str]] = {"made": [], "changed": [], "topics_made": [], "topics_changed": []}
-    known = {(figures.account, figures.name) for figures in source.queues()}
-    for queue in definitions.queues:
+    return outline
+
+
+async def _load_queues(source: AdminSource, queues: list[Raw], progress: Progress) -> None:
+    pause, done = Pause(), progress.done
+    for each in queues:
+        await pause()
+        queue = _QUEUE.decode(each)
+        progress.at = f"Queue {queue.name}"
         owner = owner_of(source, queue.account, queue.region)
         settable = {name: value for name, value in queue.attributes.items() if name not in LATER}
-        if (owner, queue.name) in known:
+        if source.queue(owner, queue.name) is not None:
             settable.pop("FifoQueue", None)
             await _change(source, queue, settable, owner)
-            told["changed"].append(queue.name)
+            done["changed"].append(queue.name)
         else:
             made = {"QueueName": queue.name, "Attributes": settable, "tags": queue.tags}
             await ask(source, "CreateQueue", made, owner)
-            told["made"].append(queue.name)
-    for queue in definitions.queues:
+            done["made"].append(queue.name)
+    for each in queues:
+        await pause()
+        queue = _QUEUE.decode(each)
+        progress.at = f"Queue {queue.name}"
         named = {name: value for name, value in queue.attributes.items() if name in LATER}
         if named:
             await _change(source, queue, named, owner_of(source, queue.account, queue.region), with_tags=False)
-    existing = (
-        {(topic.account, topic.name): (topic, rows) for topic, rows in source.topics()} if definitions.topics else {}
-    )
-    for topic in definitions.topics:
+
+
+async def _load_topics(source: AdminSource, topics: list[Raw], progress: Progress) -> None:
+    pause = Pause()
+    for each in topics:
+        topic = _TOPIC.decode(each)
+        progress.at = f"Topic {topic.name}"
         owner = owner_of(source, topic.account, topic.region)
-        row, subscriptions = existing.get((owner, topic.name), (None, list[SubscriptionSet]()))
+        row, find = source.topic(owner, topic.name) or (None, None)
         await _load_topic(source, topic, owner, row)
-        told["topics_made" if row is None else "topics_changed"].append(topic.name)
-        present = {(each.protocol, each.endpoint): each for each in subscriptions}
-        for subscription in topic.subscriptions:
-            there = present.get((subscription.protocol, subscription.endpoint))
+        progress.done["topics_made" if row is None else "topics_changed"].append(topic.name)
+        for given in topic.subscriptions:
+            await pause()
+            subscription = _SUBSCRIPTION.decode(given)
+            there = None if find is None else find(subscription.protocol, subscription.endpoint)
             await _load_subscription(source, topic, subscription, owner, there)
-    return told
 
 
 async def _load_topic(source: AdminSource, topic: TopicDefinition, owner: str, row: TopicSet | None) -> None:

@@ -1,6 +1,6 @@
 """What the admin port asks of its member; the server provides it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from msgspec import Struct
@@ -65,6 +65,10 @@ class SubscriptionCounts(Struct, frozen=True):
     failed: int
 
 
+FindSubscription = Callable[[str, str], SubscriptionSet | None]
+"""Called with a protocol and an endpoint; returns the subscription of that endpoint, None where there is none."""
+
+
 class AdminSource(Protocol):
     """The member behind an admin port. Its methods are called in the loop; only ``order`` and ``ask`` may take time."""
 
@@ -107,6 +111,9 @@ class AdminSource(Protocol):
 
     def topics(self) -> Iterator[tuple[TopicSet, list[SubscriptionSet]]]:
         """Yield each topic with its subscriptions, as they are when it is its turn."""
+
+    def topic(self, owner: str, name: str) -> tuple[TopicSet, FindSubscription] | None:
+        """Return one topic, and what finds a subscription of it; None where there is no such topic."""
 
     def subscriptions(self) -> Iterator[SubscriptionCounts]:
         """Yield the counts of each subscription for which something was done, as they are when it is its turn."""

@@ -47,7 +47,7 @@ class Consumer:
 class Group:
     """A group. present: its resources, and the id of the queue that each is of; by_resource: what is assigned.
 
-    last: of a prefix that has all the resources it may have the last one's name, once it was asked for; else empty.
+    last: of a prefix that has all the resources it may have the last one's name; else empty.
     """
 
     __slots__ = ("by_resource", "consumers", "last", "present", "row", "status")
@@ -65,7 +65,7 @@ class Groups:
     """All groups of a state; only ``apply`` writes here.
 
     dirty: the numbers of groups of which resources came or went, or that wait for the time or the next step of their
-    sharing out: what background work looks at.
+    sharing out: what background work looks at. orphans: groups that are gone, but for rows that go in further steps.
     """
 
     __slots__ = (
@@ -78,6 +78,7 @@ class Groups:
         "consumers",
         "dirty",
         "names",
+        "orphans",
     )
 
     def __init__(self, names: QueueNames[Any]) -> None:
@@ -87,19 +88,21 @@ class Groups:
         self.consumers: dict[int, Consumer] = {}
         self.assignments: dict[int, ResourceAssigned] = {}
         self.dirty: dict[int, None] = {}
+        self.orphans: dict[int, Group] = {}
         self._by_queue: dict[tuple[str, str], dict[int, Group]] = {}
         self._by_prefix: dict[str, dict[int, Group]] = {}  # by account
         self._deadlines: list[tuple[int, int]] = []
 
     def __bool__(self) -> bool:
-        return bool(self.by_number)
+        return bool(self.by_number or self.orphans)
 
     # --- groups ------------------------------------------------------------------------
 
     def put_group(self, row: ConsumerGroupSet) -> None:
         group = self.by_number.get(row.number)
         if group is None:
-            group = self.by_number[row.number] = Group(row)
+            group = self.by_number[row.number] = self.orphans.get(row.number) or Group(row)
+            self.orphans.pop(row.number, None)
         else:
             self._unfollow(group.row)
         group.row = row
@@ -123,9 +126,24 @@ class Groups:
             return
         self._unfollow(group.row)
         self.dirty.pop(number, None)
+        if group.consumers or group.by_resource:
+            self.orphans[number] = group
         key = (group.row.account, group.row.name)
         if self.names.get(key) is group:
             del self.names[key]
+
+    def _group(self, number: int) -> Group:
+        """Return the group of a consumer or assignment, which may be gone."""
+        group = self.by_number.get(number) or self.orphans.get(number)
+        if group is None:  # a repair lost it
+            group = self.orphans[number] = Group(ConsumerGroupSet(number, "", "", 0, 0, 0, []))
+        return group
+
+    def _look_after(self, number: int) -> None:
+        """Forget a group that is gone, once all of its rows are."""
+        group = self.orphans.get(number)
+        if group is not None and not group.consumers and not group.by_resource:
+            del self.orphans[number]
 
     def put_status(self, row: GroupRebalanced) -> None:
         group = self.by_number.get(row.number)
@@ -163,22 +181,22 @@ class Groups:
     def _follow_prefix(self, group: Group, name: str, queue: Any) -> None:
         """Of more queues than a group may have it has the first ones; one that comes or goes costs no look at all."""
         present, account, resource = group.present, group.row.account, (name, WHOLE)
-        is_full = len(present) >= RESOURCES_MAX
-        if is_full and not group.last:
-            group.last = max(present)[0]
         if queue is None:
             if present.pop(resource, None) is None:
                 return
-            group.last = next(self._names.of(account, group.row.prefix, group.last), "") if is_full else ""
+            if group.last:
+                group.last = next(self._names.of(account, group.row.prefix, group.last), "")
             if group.last:
                 present[group.last, WHOLE] = self._names[account, group.last].id
         else:
-            if is_full and resource not in present:
+            if group.last and resource not in present:
                 if name > group.last:
                     return
                 del present[group.last, WHOLE]
                 group.last = self._names.before(account, group.last)
             present[resource] = queue.id
+            if not group.last and len(present) == RESOURCES_MAX:  # all that there are: nobody is left out yet
+                group.last = self._names.last_of(account, group.row.prefix)
         self.dirty[group.row.number] = None
 
     def _add(self, group: Group, name: str, queue: Any) -> None:
@@ -197,6 +215,8 @@ class Groups:
             queue = names.get((row.account, name))
             if queue is not None:
                 self._add(group, name, queue)
+                if row.prefix and len(group.present) == RESOURCES_MAX:
+                    group.last = name
 
     # --- consumers ---------------------------------------------------------------------
 
@@ -208,18 +228,15 @@ class Groups:
             consumer.row = row
             return
         consumer = self.consumers[row.number] = Consumer(row)
-        group = self.by_number.get(row.group)
-        if group is not None:
-            group.consumers[row.number] = consumer
+        self._group(row.group).consumers[row.number] = consumer
         heappush(self._deadlines, (row.deadline_ms, row.number))
 
     def drop_consumer(self, number: int) -> None:
         consumer = self.consumers.pop(number, None)
         if consumer is None:
             return
-        group = self.by_number.get(consumer.row.group)
-        if group is not None:
-            group.consumers.pop(number, None)
+        self._group(consumer.row.group).consumers.pop(number, None)
+        self._look_after(consumer.row.group)
         if len(self._deadlines) > 64 and len(self._deadlines) > 2 * len(self.consumers):
             self._deadlines = [each for each in self._deadlines if each[1] in self.consumers]
             heapify(self._deadlines)
@@ -252,9 +269,7 @@ class Groups:
 
     def put_assignment(self, row: ResourceAssigned) -> None:
         self.assignments[row.token] = row
-        group = self.by_number.get(row.group)
-        if group is not None:
-            group.by_resource[row.name, row.partition] = row
+        self._group(row.group).by_resource[row.name, row.partition] = row
         consumer = self.consumers.get(row.consumer)
         if consumer is not None:
             consumer.put(row)
@@ -263,9 +278,8 @@ class Groups:
         row = self.assignments.pop(token, None)
         if row is None:
             return
-        group = self.by_number.get(row.group)
-        if group is not None:
-            group.by_resource.pop((row.name, row.partition), None)
+        self._group(row.group).by_resource.pop((row.name, row.partition), None)
+        self._look_after(row.group)
         consumer = self.consumers.get(row.consumer)
         if consumer is not None:
             consumer.take(token)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Final
 
 from elasticq.engine.identity import TERM_SHIFT
+from elasticq.engine.matching import Matching
 from elasticq.engine.mutations import Mutation
 from elasticq.engine.state import Queue, State
 from elasticq.engine.tally import Tally
@@ -39,6 +40,7 @@ class ExecutionContext:
     sign: signs envelopes for queues; None: they are not signed.
     template: what a queue is made from at its first use; None: a missing queue is an error.
     tally: counts for the metrics, of what is executed with this.
+    matching: what is known of a publish that is executed again; None: it is executed for the first time.
     ignored: names of queue attributes that calls gave and that were passed over, for the log: the first IGNORED_MAX.
     """
 
@@ -47,6 +49,7 @@ class ExecutionContext:
         "has_one_region",
         "ignored",
         "limits",
+        "matching",
         "now_ms",
         "region",
         "sign",
@@ -76,6 +79,7 @@ class ExecutionContext:
         self.has_one_region = has_one_region
         self.sign = sign
         self.tally = Tally()
+        self.matching: Matching | None = None
         self.ignored: set[str] = set()
         self._numbers = 0
 

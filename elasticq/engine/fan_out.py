@@ -99,10 +99,7 @@ class Message:
 
     def text(self, protocol: str) -> str:
         """What a protocol's subscriptions get."""
-        if self.texts is None:
-            return self.message
-        found = self.texts.get(protocol)
-        return self.texts["default"] if found is None else found
+        return text_for(protocol, self.message, self.texts)
 
     def body(self, subscription: Subscription) -> str:
         protocol = subscription.row.protocol
@@ -131,6 +128,14 @@ class Message:
     def copies_bytes(self, count: int) -> int:
         """What so many copies take in an entry, at most: a character may become two in an envelope."""
         return count * (2 * self.size_bytes + _AROUND_BYTES)
+
+
+def text_for(protocol: str, message: str, texts: dict[str, str] | None) -> str:
+    """Return what a protocol's subscriptions get of a message; ``texts``: by protocol, where it is structured."""
+    if texts is None:
+        return message
+    found = texts.get(protocol)
+    return texts["default"] if found is None else found
 
 
 def read_texts(message: str) -> dict[str, str] | None:

@@ -4,16 +4,18 @@ A key is written with dots, ``store.city``, whether the policy nests its keys or
 any path through the message whose names, joined with dots, are the key: ``{"store": {"city": 1}}`` and
 ``{"store.city": 1}`` alike. An array stands for each of its elements.
 
-A message is walked once for all policies of a topic, along a tree of the keys that are wanted (``Step``), so that the
-time is in proportion to the message and not to the number of policies.
+A message is read once for all policies of a topic, along a tree of the keys that are wanted (``Step``), so that the
+time is in proportion to the message and not to the number of policies. Reading is a generator: it yields where its
+budget is spent.
 """
 
 import re
+from collections.abc import Generator, Iterator
 from typing import Any, Final
 
 import msgspec
 
-from elasticq.engine.filter_patterns import Wanted, scalar
+from elasticq.engine.filter_values import PART, Budget, Values, scalar
 from elasticq.model.commands import MessageAttributes, MessageAttributeValue
 
 
@@ -63,72 +65,106 @@ class Step:
             step = step.below.get(part)
         return step
 
+    def children(self, node: dict[str, Any]) -> "list[tuple[object, Step]]":
+        """The values of an object that somebody asks about, each with its step."""
+        below = self.below
+        if len(node) > 8 * len(below) and "." not in "".join(node):
+            return [(node[name], step) for name, step in below.items() if name in node]
+        return [(child, step) for name, child in node.items() if (step := self.at(name)) is not None]
+
 
 class Document:
     """One message, or one set of attributes, as the policies see it.
 
-    values: the scalars by key, of the wanted keys that have any; is_forked: an array with more than one element was
-    passed, so that scalars of two keys may stand in different elements.
+    root: what ``read`` has decoded, or was given; None: no object, so that no policy matches. values: the scalars by
+    key, of the wanted keys that have any; is_forked: an array with more than one element was passed, so that scalars
+    of two keys may stand in different elements; has_scalars: False for a message without any; has_large: it takes long
+    to look at all scalars of a key.
     """
 
-    __slots__ = ("is_forked", "root", "values")
+    __slots__ = ("has_large", "has_scalars", "is_forked", "root", "values")
 
-    def __init__(self, root: dict[str, Any], wanted: Step) -> None:
+    def __init__(self, root: dict[str, Any] | None) -> None:
         self.root = root
-        self.values: dict[str, list[object]] = {}
+        self.values: dict[str, Values] = {}
         self.is_forked = False
-        todo: list[tuple[object, Step]] = [(root, wanted)]
+        self.has_scalars = False
+        self.has_large = False
+
+    def read(self, wanted: Step, budget: Budget) -> Iterator[None]:
+        """Collect the scalars of the wanted keys; yield where the budget is spent."""
+        todo: list[tuple[object, Step]] = [(self.root, wanted)]
         while todo:
             node, step = todo.pop()
-            if isinstance(node, dict):
-                if step.below:
-                    for name, child in node.items():
-                        following = step.at(name)
-                        if following is not None:
-                            todo.append((child, following))
-            elif isinstance(node, list):
+            if isinstance(node, list):
                 self.is_forked |= len(node) > 1
-                todo += [(child, step) for child in node]
-            elif step.key is not None:
-                self.values.setdefault(step.key, []).append(scalar(node))
-
-    def is_empty(self) -> bool:
-        """True if there is no scalar at all. SNS developer guide: exists: false does not hold for an empty message."""
-        if self.values:
-            return False
-        todo: list[object] = [self.root]
-        while todo:
-            node = todo.pop()
-            if isinstance(node, dict):
-                todo += node.values()
-            elif isinstance(node, list):
-                todo += node
+                for first in range(0, len(node), PART):
+                    part = node[first : first + PART]
+                    self._take(part, step, todo)
+                    budget.left -= len(part)
+                    if budget.left <= 0:
+                        yield
+            elif isinstance(node, dict):
+                if step.below:
+                    budget.left -= len(node)
+                    todo += step.children(node)
             else:
-                return False
-        return True
+                self._take([node], step, todo)
+            budget.left -= 5
+            if budget.left <= 0:
+                yield
+        self.has_scalars = bool(self.values) or (yield from _has_scalars(self.root, budget))
+        self.has_large = any(values.is_large for values in self.values.values())
 
-    def holds_together(self, conditions: list[tuple[str, Wanted]]) -> bool:
-        """Whether one choice of an element of each array fulfils all these conditions, each of which holds alone.
+    def _take(self, part: list[Any], step: Step, todo: list[tuple[object, Step]]) -> None:
+        """Take the elements of an array, or of a part of it."""
+        kinds = set(map(type, part))
+        if step.key is not None and not kinds <= _NESTED:
+            values = self.values.get(step.key)
+            if values is None:
+                values = self.values[step.key] = Values()
+            if kinds <= _PLAIN:
+                values.all.update(part)
+                return
+            values.all.update([scalar(each) for each in part if not isinstance(each, (list, dict))])
+        if not kinds.isdisjoint(_NESTED):
+            todo += [(each, step) for each in part if each and isinstance(each, (list, dict))]
 
-        In ``{"lines": [{"sku": "a", "count": 1}, {"sku": "b", "count": 9}]}`` no line has sku a and count 9.
-        """
-        return _holds_together(self.root, [Pending(key, wanted) for key, wanted in conditions])
+
+_NESTED: Final = frozenset((list, dict))
+_PLAIN: Final = frozenset((str, float, type(None)))  # a scalar is the value itself
 
 
-def of_attributes(attributes: MessageAttributes | None, wanted: Step) -> Document:
-    """The document of a message's attributes."""
+def _has_scalars(root: object, budget: Budget) -> Generator[None, None, bool]:
+    todo: list[object] = [root]
+    while todo:
+        node = todo.pop()
+        children = list(node.values()) if isinstance(node, dict) else node
+        if not isinstance(children, list):
+            return True
+        if not set(map(type, children)) <= _NESTED:
+            return True
+        todo += [child for child in children if child]
+        budget.left -= len(children)
+        if budget.left <= 0:
+            yield
+    return False
+
+
+def of_attributes(attributes: MessageAttributes | None) -> Document:
+    """The document of a message's attributes, still to be read. Each list asks for any element of a String.Array."""
     root: dict[str, Any] = {}
     for name, attribute in (attributes or {}).items():
         value = _attribute(attribute)
         if value is not _IGNORED:
             root[name] = value
-    return Document(root, wanted)
+    return Document(root)
 
 
-def of_body(body: str, wanted: Step) -> Document | None:
-    """The document of a body; None where it is no JSON object, which no policy matches."""
+def of_body(body: str) -> Document | None:
+    """The document of a body, still to be read; None where it is no JSON object, which no policy matches."""
     root = _decode(body)
-    return Document(root, wanted) if isinstance(root, dict) else None
+    return Document(root) if isinstance(root, dict) else None
 
 
 _IGNORED: Final = object()
@@ -164,69 +200,14 @@ def _array(text: str) -> Any:
 
 
 def _decode(text: str) -> Any:
-    """What the JSON says; _IGNORED for no JSON, and for what nests too deeply or has an endless number."""
+    """What the JSON says; _IGNORED for no JSON, and for what nests too deeply.
+
+    Python reads the floats, as msgspec takes ten microseconds for one with many digits.
+    """
     try:
-        return msgspec.json.decode(text)
+        return _DECODER.decode(text)
     except (msgspec.DecodeError, ValueError, RecursionError):
         return _IGNORED
 
 
-class Pending:
-    """A condition on its way into a message: its key's parts from ``start`` on are still to be found."""
-
-    __slots__ = ("ends", "key", "start", "wanted")
-
-    def __init__(self, key: str, wanted: Wanted, ends: list[int] | None = None, start: int = 0) -> None:
-        self.key = key
-        self.wanted = wanted
-        self.ends = _ends(key) if ends is None else ends
-        self.start = start
-
-    def routes(self, node: dict[str, Any]) -> list[tuple[str, "Pending"]]:
-        """The names of this object by which the key goes on; mostly one, and more where names hold dots."""
-        found = []
-        for end in self.ends:
-            if end >= self.start:
-                name = self.key[self.start : end]
-                if name in node:
-                    found.append((name, Pending(self.key, self.wanted, self.ends, end + 1)))
-        return found
-
-    @property
-    def is_at_end(self) -> bool:
-        return self.start > len(self.key)
-
-
-def _ends(key: str) -> list[int]:
-    """Where the parts of a key end."""
-    ends = [at for at, char in enumerate(key) if char == "."]
-    ends.append(len(key))
-    return ends
-
-
-def _holds_together(node: object, conditions: list[Pending]) -> bool:
-    """Go down the message with all conditions at once. No deeper than keys have parts: arrays in arrays are one."""
-    if isinstance(node, list):
-        todo = list(node)
-        while todo:
-            element = todo.pop()
-            if isinstance(element, list):
-                todo += element
-            elif _holds_together(element, conditions):
-                return True
-        return False
-    if not isinstance(node, dict):
-        value = scalar(node)
-        return all(condition.is_at_end and condition.wanted.holds([value]) for condition in conditions)
-    shared: dict[str, list[Pending]] = {}
-    for condition in conditions:
-        if condition.is_at_end:
-            return False
-        routes = condition.routes(node)
-        if len(routes) == 1:
-            name, following = routes[0]
-            shared.setdefault(name, []).append(following)
-        elif not any(_holds_together(node[name], [following]) for name, following in routes):
-            # A key that two names of one object lead to is judged alone, so that nothing is tried in turns.
-            return False
-    return all(_holds_together(node[name], followings) for name, followings in shared.items())
+_DECODER: Final = msgspec.json.Decoder(float_hook=float)

@@ -6,12 +6,13 @@ other condition keeps the alternative under its key, and it is looked at where t
 alternatives that ask for nothing to be there are looked at for every message.
 """
 
-from collections.abc import Hashable
-from typing import Generic, TypeVar
+from collections.abc import Hashable, Iterator
+from typing import Any, Generic, TypeVar
 
 from elasticq.engine.filter_document import Document, Step, of_attributes, of_body
 from elasticq.engine.filter_patterns import Wanted
-from elasticq.engine.filter_policy import Alternative, FilterPolicy
+from elasticq.engine.filter_policy import Alternative, FilterPolicy, judge
+from elasticq.engine.filter_values import Budget
 from elasticq.model.commands import MessageAttributes
 
 Key = TypeVar("Key", bound=Hashable)
@@ -27,7 +28,7 @@ class _AtKey(Generic[Key]):
 
     def __init__(self) -> None:
         self.by_value: dict[object, Entries[Key]] = {}
-        self.others: dict[tuple[Key, int], tuple[Wanted, Alternative]] = {}
+        self.others: Entries[Key] = {}
 
 
 class _Anchored(Generic[Key]):
@@ -54,11 +55,11 @@ class _Anchored(Generic[Key]):
                 continue
             path, condition = anchor
             at_key = self.at_keys.setdefault(path, _AtKey())
-            if _is_equality(condition):
+            if condition.is_equality:
                 for value in condition.exact:
                     at_key.by_value.setdefault(value, {})[key, number] = alternative
             else:
-                at_key.others[key, number] = condition, alternative
+                at_key.others[key, number] = alternative
 
     def remove(self, key: Key) -> None:
         policy = self.policies.pop(key)
@@ -71,7 +72,7 @@ class _Anchored(Generic[Key]):
                 continue
             path, condition = anchor
             at_key = self.at_keys[path]
-            if _is_equality(condition):
+            if condition.is_equality:
                 for value in condition.exact:
                     entries = at_key.by_value[value]
                     del entries[key, number]
@@ -89,7 +90,7 @@ class _Anchored(Generic[Key]):
         for path, condition in alternative.conditions:
             if condition.allows_absent:
                 continue
-            crowd = (not _is_equality(condition), self._crowd(path, condition))
+            crowd = (not condition.is_equality, self._crowd(path, condition))
             if best is None or crowd < fewest:
                 best, fewest = (path, condition), crowd
         return best
@@ -98,39 +99,41 @@ class _Anchored(Generic[Key]):
         at_key = self.at_keys.get(path)
         if at_key is None:
             return 0
-        if not _is_equality(condition):
+        if not condition.is_equality:
             return len(at_key.others)
         return sum([len(at_key.by_value.get(value, ())) for value in condition.exact])
 
-    def collect(self, document: Document, found: dict[Key, None]) -> None:
-        """Add the subscriptions that the message is for."""
-        if not self.policies or document.is_empty():
+    def collect(self, document: Document, budget: Budget, found: dict[Key, None]) -> Iterator[None]:
+        """Add the subscriptions that the message is for; yield where the budget is spent.
+
+        What is changed meanwhile does not count.
+        """
+        if not self.policies:
             return
+        yield from document.read(self.wanted, budget)
+        yield from judge(document, self._candidates(document, budget), budget, found)
+
+    def _candidates(self, document: Document, budget: Budget) -> list[tuple[Key, Alternative]]:
+        """Return the alternatives whose anchors may hold, and those that have none."""
+        found: list[tuple[Key, Alternative]] = []
         for path, values in document.values.items():
             at_key = self.at_keys.get(path)
             if at_key is None:
                 continue
-            by_value = at_key.by_value
-            if by_value:
-                for value in values:
-                    entries = by_value.get(value)
-                    if entries is not None:
-                        _collect(entries, document, found)
-            for (key, _), (wanted, alternative) in at_key.others.items():
-                if wanted.holds(values) and key not in found and alternative.holds(document):
-                    found[key] = None
-        if self.unanchored:
-            _collect(self.unanchored, document, found)
+            for value in _common(at_key.by_value, values.all):
+                found += [(key, alternative) for (key, _), alternative in at_key.by_value[value].items()]
+            budget.left -= min(len(at_key.by_value), len(values.all))
+            found += [(key, alternative) for (key, _), alternative in at_key.others.items()]
+        found += [(key, alternative) for (key, _), alternative in self.unanchored.items()]
+        budget.left -= 2 * len(found)
+        return found
 
 
-def _is_equality(condition: Wanted) -> bool:
-    return not condition.patterns and not condition.allows_absent
-
-
-def _collect(entries: Entries[Key], document: Document, found: dict[Key, None]) -> None:
-    for (key, _), alternative in entries.items():
-        if key not in found and alternative.holds(document):
-            found[key] = None
+def _common(by_value: dict[object, Entries[Key]], values: set[Any]) -> list[object]:
+    """Return the values that both have, in time that the smaller one takes."""
+    if len(by_value) < len(values):
+        return [value for value in by_value if value in values]
+    return [value for value in values if value in by_value]
 
 
 class FilterIndex(Generic[Key]):
@@ -145,6 +148,11 @@ class FilterIndex(Generic[Key]):
 
     def __len__(self) -> int:
         return len(self._takes_all) + len(self._by_attributes.policies) + len(self._by_body.policies)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no policy filters anything."""
+        return not (self._by_attributes.policies or self._by_body.policies)
 
     def set(self, key: Key, policy: FilterPolicy | None) -> None:
         """Add a subscription, or give it another policy; None, like a policy that takes all, filters nothing."""
@@ -165,13 +173,24 @@ class FilterIndex(Generic[Key]):
         else:
             self._takes_all.pop(key, None)
 
-    def matching(self, attributes: MessageAttributes | None, body: str) -> list[Key]:
-        """The subscriptions that get a message, each once. Their order tells nothing."""
-        found = dict(self._takes_all)
+    def collect(
+        self, attributes: MessageAttributes | None, body: str, budget: Budget, found: dict[Key, None]
+    ) -> Iterator[None]:
+        """Add the subscriptions that get a message, in any order; yield where the budget is spent."""
+        found.update(self._takes_all)
         if self._by_attributes.policies and attributes:
-            self._by_attributes.collect(of_attributes(attributes, self._by_attributes.wanted), found)
+            yield from self._by_attributes.collect(of_attributes(attributes), budget, found)
         if self._by_body.policies:
-            document = of_body(body, self._by_body.wanted)
+            budget.left -= len(body) // 4
+            if budget.left <= 0:
+                yield  # to decode it is a slice
+            document = of_body(body)
             if document is not None:
-                self._by_body.collect(document, found)
+                yield from self._by_body.collect(document, budget, found)
+
+    def matching(self, attributes: MessageAttributes | None, body: str) -> list[Key]:
+        """Return what ``collect`` finds."""
+        found: dict[Key, None] = {}
+        for _ in self.collect(attributes, body, Budget(), found):
+            pass
         return list(found)

@@ -1,17 +1,29 @@
-"""What a value in a filter policy's list asks of a message's value: equality, or one of the operators.
+"""What a list of a filter policy asks of a message's values: equality, or one of the operators.
 
 AWS's texts of errors are those of its open-source matcher, event-ruler, so its meaning holds wherever the SNS
-developer guide is silent. Nothing here is a regular expression and nothing tries twice: each test of a value takes
-time in proportion to the value's length.
-
-A message's value, or *scalar*, is a text, a number, None for JSON's null, TRUE or FALSE.
+developer guide is silent. Nothing here is a regular expression and nothing tries twice. Most operators become spans in
+an order of the values (filter_values.py); a few patterns ask for something else.
 """
 
-import ipaddress
 from abc import ABC, abstractmethod
-from functools import lru_cache
+from collections.abc import Generator, Iterator
+from math import inf
 from typing import Any, Final
 
+from elasticq.engine.filter_values import (
+    ADDRESSES,
+    ENDS,
+    IPV6,
+    LOWERED,
+    NUMBERS,
+    TEXTS,
+    Budget,
+    End,
+    Spans,
+    Values,
+    address_of,
+    scalar,
+)
 from elasticq.model import limits
 from elasticq.model.errors import quoted
 
@@ -20,148 +32,50 @@ class InvalidFilterPolicy(ValueError):
     """The policy is refused. The text is AWS's, without "Invalid parameter: " and without a place in the source."""
 
 
-class Truth:
-    """True or false in a message: Python's would be equal to 1 and 0, and AWS's are not."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: bool) -> None:
-        self.value = value
-
-
-TRUE: Final = Truth(True)
-FALSE: Final = Truth(False)
-
-
-def scalar(value: object) -> object:
-    """The scalar of a value that JSON decoded to, which is neither a list nor an object."""
-    if value is True:
-        return TRUE
-    return FALSE if value is False else value
-
-
 def is_number(value: object) -> bool:
     """True for a number, and not for a boolean of Python's."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 class Pattern(ABC):
-    """Base of all patterns but equality."""
+    """Base of the patterns that need no order of the values."""
 
     __slots__ = ()
 
     @abstractmethod
-    def holds(self, value: object) -> bool:
-        """Whether this value is what the pattern asks for."""
+    def among(self, values: Values) -> bool:
+        """Return whether the pattern holds for one of the values."""
 
-
-class Prefix(Pattern):
-    __slots__ = ("text",)
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def holds(self, value: object) -> bool:
-        return isinstance(value, str) and value.startswith(self.text)
-
-
-class Suffix(Pattern):
-    __slots__ = ("text",)
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def holds(self, value: object) -> bool:
-        return isinstance(value, str) and value.endswith(self.text)
-
-
-class EqualsIgnoreCase(Pattern):
-    __slots__ = ("text",)
-
-    def __init__(self, text: str) -> None:
-        self.text = text.lower()
-
-    def holds(self, value: object) -> bool:
-        return isinstance(value, str) and value.lower() == self.text
-
-
-class Wildcard(Pattern):
-    """``parts``: the literal texts between the pattern's stars. Each is taken where it first fits; none is better."""
-
-    __slots__ = ("parts",)
-
-    def __init__(self, parts: list[str]) -> None:
-        self.parts = parts
-
-    def holds(self, value: object) -> bool:
-        if not isinstance(value, str):
-            return False
-        parts = self.parts
-        first, last = parts[0], parts[-1]
-        if len(parts) == 1:
-            return value == first
-        end = len(value) - len(last)
-        if not value.startswith(first) or end < len(first) or not value.endswith(last):
-            return False
-        at = len(first)
-        for part in parts[1:-1]:
-            at = value.find(part, at, end)
-            if at < 0:
-                return False
-            at += len(part)
-        return True
+    @abstractmethod
+    def of(self, values: Values) -> set[Any]:
+        """Return the values for which the pattern holds."""
 
 
 class NotAmong(Pattern):
     """anything-but of texts or numbers."""
 
-    __slots__ = ("values",)
+    __slots__ = ("refused",)
 
-    def __init__(self, values: frozenset[object]) -> None:
-        self.values = values
+    def __init__(self, refused: frozenset[object]) -> None:
+        self.refused = refused
 
-    def holds(self, value: object) -> bool:
-        return value not in self.values
+    def among(self, values: Values) -> bool:
+        return not values.all <= self.refused
 
-
-class Not(Pattern):
-    """anything-but of another pattern."""
-
-    __slots__ = ("pattern",)
-
-    def __init__(self, pattern: Pattern) -> None:
-        self.pattern = pattern
-
-    def holds(self, value: object) -> bool:
-        return not self.pattern.holds(value)
+    def of(self, values: Values) -> set[Any]:
+        return values.all - self.refused
 
 
-class Bound:
-    """An end of a range: the number, and whether it belongs to the range."""
+class NoText(Pattern):
+    """Whatever is no text; a part of anything-but with a pattern of texts."""
 
-    __slots__ = ("includes", "number")
+    __slots__ = ()
 
-    def __init__(self, number: Any, includes: bool) -> None:
-        self.number = number
-        self.includes = includes
+    def among(self, values: Values) -> bool:
+        return values.text_count < len(values.all)
 
-
-class Range(Pattern):
-    """Numbers above ``bottom`` and below ``top``; None: no such end."""
-
-    __slots__ = ("bottom", "top")
-
-    def __init__(self, bottom: Bound | None, top: Bound | None) -> None:
-        self.bottom = bottom
-        self.top = top
-
-    def holds(self, value: Any) -> bool:
-        if not isinstance(value, (int, float)):
-            return False
-        bottom, top = self.bottom, self.top
-        if bottom is not None and not (value > bottom.number or (bottom.includes and value == bottom.number)):
-            return False
-        return top is None or value < top.number or (top.includes and value == top.number)
+    def of(self, values: Values) -> set[Any]:
+        return {value for value in values.all if not isinstance(value, str)}
 
 
 class Exists(Pattern):
@@ -169,62 +83,129 @@ class Exists(Pattern):
 
     __slots__ = ()
 
-    def holds(self, value: object) -> bool:
-        return value is not None and value != ""
+    def among(self, values: Values) -> bool:
+        return not values.all <= _EMPTY
+
+    def of(self, values: Values) -> set[Any]:
+        return values.all - _EMPTY
 
 
-class Cidr(Pattern):
-    """Texts that are an address of the network."""
+_EMPTY: Final[frozenset[object]] = frozenset((None, ""))
 
-    __slots__ = ("network",)
 
-    def __init__(self, network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> None:
-        self.network = network
+class Wildcard(Pattern):
+    """Texts with literal parts between stars. Each part is taken where it first fits; none is better.
 
-    def holds(self, value: object) -> bool:
-        if not isinstance(value, str) or len(value) > _ADDRESS_CHARS_MAX:
+    is_opposite: anything-but of the wildcard. What is no text is not asked.
+    """
+
+    __slots__ = ("is_opposite", "parts")
+
+    def __init__(self, parts: list[str], is_opposite: bool) -> None:
+        self.parts = parts
+        self.is_opposite = is_opposite
+
+    def among(self, values: Values) -> bool:
+        return bool(self.of(values))
+
+    def of(self, values: Values) -> set[Any]:
+        if self not in values.scanned:
+            for _ in self.scan(values, Budget()):
+                pass
+        return values.scanned[self]
+
+    def scan(self, values: Values, budget: Budget) -> Iterator[None]:
+        """Find out what ``of`` returns; yield where the budget is spent."""
+        if self in values.scanned:
+            return
+        found = set()
+        for value in values.texts():
+            budget.left -= 10
+            fits = yield from self.search(value, budget)
+            if fits is not self.is_opposite:
+                found.add(value)
+        if len(values.scanned) >= _SCANNED_MAX:
+            values.scanned.clear()
+        values.scanned[self] = found
+
+    def search(self, text: str, budget: Budget) -> Generator[None, None, bool]:
+        """Return whether the text fits; yield where the budget is spent."""
+        parts = self.parts
+        first, last = parts[0], parts[-1]
+        end = len(text) - len(last)
+        if not text.startswith(first) or end < len(first) or not text.endswith(last):
             return False
-        address = _address(value)
-        return address is not None and address in self.network
+        at = len(first)
+        for part in parts[1:-1]:
+            found = -1
+            while found < 0:
+                stop = min(end, at + max(_WINDOW, len(part)) + len(part))
+                found = text.find(part, at, stop)
+                budget.left -= (stop - at) // 4
+                if found < 0 and stop == end:
+                    return False
+                at = stop - len(part) + 1 if found < 0 else found + len(part)
+                if budget.left <= 0:
+                    yield
+        return True
 
 
-_ADDRESS_CHARS_MAX: Final = 64  # an IPv6 address has at most 45, without the name of a zone behind it
-
-
-@lru_cache(maxsize=64)  # all subscriptions of a topic look at the same few values
-def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    try:
-        return ipaddress.ip_address(text)
-    except ValueError:
-        return None
+_SCANNED_MAX: Final = 4_096  # wildcards whose texts are remembered
+_WINDOW: Final = 16_384  # characters that are searched at once
 
 
 class Wanted:
-    """What one list of a policy asks for: one of its patterns must hold.
+    """What one list of a policy asks for: one of its parts must hold.
 
-    exact: scalars that are equal to what is wanted; patterns: all others but exists: false; allows_absent:
-    exists: false is among them, so that a message without any value fulfils the list.
+    exact: scalars that are equal to what is wanted; spans: those of each order; patterns: all others but exists:
+    false; allows_absent: exists: false is among them, so that a message without any value fulfils the list.
     """
 
-    __slots__ = ("allows_absent", "exact", "patterns")
+    __slots__ = ("allows_absent", "exact", "patterns", "spans")
 
-    def __init__(self, exact: frozenset[object], patterns: list[Pattern], allows_absent: bool) -> None:
+    def __init__(
+        self, exact: frozenset[object], spans: list[Spans], patterns: list[Pattern], allows_absent: bool
+    ) -> None:
         self.exact = exact
+        self.spans = spans
         self.patterns = patterns
         self.allows_absent = allows_absent
 
-    def holds(self, values: list[object]) -> bool:
-        """Whether one of a message's values at the key is; of none of them, whether none is wanted."""
-        if not values:
-            return self.allows_absent
-        exact, patterns = self.exact, self.patterns
-        for value in values:
-            if value in exact:
-                return True
-            for pattern in patterns:
-                if pattern.holds(value):
+    @property
+    def is_equality(self) -> bool:
+        return not (self.spans or self.patterns or self.allows_absent)
+
+    def prepare(self, values: Values, budget: Budget) -> Iterator[None]:
+        """Do what takes long before ``holds`` and ``of``; yield where the budget is spent."""
+        for spans in self.spans:
+            yield from values.sort(spans.order, budget)
+            budget.left -= 5 * len(spans.lows) * len(values.sorted_by(spans.order))
+        if self.patterns:
+            yield from values.sort(TEXTS, budget)
+        for pattern in self.patterns:
+            if isinstance(pattern, Wildcard):
+                yield from pattern.scan(values, budget)
+
+    def holds(self, values: Values) -> bool:
+        """Return whether one of a message's values at the key is wanted."""
+        if not self.exact.isdisjoint(values.all):
+            return True
+        for spans in self.spans:
+            for keys, _ in values.sorted_by(spans.order):
+                if spans.meet(keys):
                     return True
-        return False
+        return any(pattern.among(values) for pattern in self.patterns)
+
+    def of(self, values: Values) -> set[Any]:
+        """Return the values that are wanted."""
+        found: set[Any] = values.all & self.exact
+        for spans in self.spans:
+            for keys, sorted_values in values.sorted_by(spans.order):
+                for first, behind in spans.found(keys):
+                    found.update(sorted_values[first:behind])
+        for pattern in self.patterns:
+            found |= pattern.of(values)
+        return found
 
 
 # --- reading ----------------------------------------------------------------------
@@ -240,25 +221,65 @@ TOO_COMPLEX: Final = "Filter policy is too complex"
 
 def read_list(given: list[Any]) -> Wanted:
     """What a key's list asks for. Raises InvalidFilterPolicy."""
-    exact: set[object] = set()
-    patterns: list[Pattern] = []
-    allows_absent = False
+    asked = _Asked()
     points = _WildcardPoints()
     for each in given:
         if isinstance(each, list):
             raise refused("Match value must be String, number, true, false, or null")
         if not isinstance(each, dict):
-            exact.add(scalar(each))
+            asked.exact.add(scalar(each))
             continue
         name, argument = _only_member(each)
-        if name == "exists" and argument is False:
-            allows_absent = True
-        elif name == "numeric" and isinstance(argument, list) and argument[:1] == ["="]:
-            exact.add(_equal_number(argument))
-        else:
-            patterns.append(_pattern(name, argument, points))
+        _read_operator(name, argument, asked, points)
     points.check()
-    return Wanted(frozenset(exact), patterns, allows_absent)
+    return asked.wanted()
+
+
+class _Asked:
+    """What was read of a list so far. spans: by order, each with its two ends; None: there is no upper end."""
+
+    __slots__ = ("allows_absent", "exact", "patterns", "spans", "wildcards")
+
+    def __init__(self) -> None:
+        self.exact: set[object] = set()
+        self.spans: dict[int, list[tuple[End, End | None]]] = {}
+        self.patterns: dict[type, Pattern] = {}
+        self.wildcards: list[Wildcard] = []
+        self.allows_absent = False
+
+    def add_span(self, order: int, low: End, high: End | None) -> None:
+        self.spans.setdefault(order, []).append((low, high))
+
+    def add_beginning(self, order: int, text: str) -> None:
+        self.add_span(order, (text, 0), _behind(text))
+
+    def add_other_beginnings(self, order: int, text: str) -> None:
+        self.patterns[NoText] = NoText()
+        self.add_span(order, ("", 0), (text, 0))
+        behind = _behind(text)
+        if behind is not None:
+            self.add_span(order, behind, None)
+
+    def add_not_among(self, values: frozenset[object]) -> None:
+        """Each list holds for what it does not name, so all of them do for what they do not all name."""
+        known = self.patterns.get(NotAmong)
+        if isinstance(known, NotAmong):
+            values &= known.refused
+        self.patterns[NotAmong] = NotAmong(values)
+
+    def wanted(self) -> Wanted:
+        spans = [Spans(order, ends) for order, ends in self.spans.items()]
+        patterns = [*self.patterns.values(), *self.wildcards]
+        return Wanted(frozenset(self.exact), spans, patterns, self.allows_absent)
+
+
+def _behind(text: str) -> End | None:
+    """The place behind all texts that begin with this one; None where that is behind all texts."""
+    stem = text.rstrip(_LAST)
+    return (stem[:-1] + chr(ord(stem[-1]) + 1), 0) if stem else None
+
+
+_LAST: Final = chr(0x10FFFF)
 
 
 def _only_member(given: dict[str, Any]) -> tuple[str, Any]:
@@ -280,24 +301,29 @@ RESERVED_IN_OR: Final = OPERATORS | {"exact", "=", "<", "<=", ">", ">="}
 """A $or that has one of these keys in a branch is an ordinary key."""
 
 
-def _pattern(name: str, argument: Any, points: "_WildcardPoints") -> Pattern:
+def _read_operator(name: str, argument: Any, asked: _Asked, points: "_WildcardPoints") -> None:
     if name == "prefix":
-        return Prefix(_text(argument, name))
-    if name == "suffix":
-        return Suffix(_text(argument, name))
-    if name == "equals-ignore-case":
-        return EqualsIgnoreCase(_text(argument, name))
-    if name == "wildcard":
-        return _wildcard(_text(argument, name), points)
-    if name == "cidr":
-        return Cidr(_network(_text(argument, "prefix")))
-    if name == "numeric":
-        return _range(argument)
-    if name == "anything-but":
-        return _anything_but(argument, points)
-    if argument is not True:
+        asked.add_beginning(TEXTS, _text(argument, name))
+    elif name == "suffix":
+        asked.add_beginning(ENDS, _text(argument, name)[::-1])
+    elif name == "equals-ignore-case":
+        text = _text(argument, name).lower()
+        asked.add_span(LOWERED, (text, 0), (text, 1))
+    elif name == "wildcard":
+        _add_wildcard(_wildcard(_text(argument, name), points), asked)
+    elif name == "cidr":
+        first, last = _network(_text(argument, "prefix"))
+        asked.add_span(ADDRESSES, (first, 0), (last, 1))
+    elif name == "numeric":
+        _read_numeric(argument, asked)
+    elif name == "anything-but":
+        _anything_but(argument, asked, points)
+    elif argument is True:
+        asked.patterns[Exists] = Exists()
+    elif argument is False:
+        asked.allows_absent = True
+    else:
         raise refused("exists match pattern must be either true or false.")
-    return Exists()
 
 
 def _text(argument: Any, name: str) -> str:
@@ -306,9 +332,10 @@ def _text(argument: Any, name: str) -> str:
     return argument
 
 
-def _anything_but(argument: Any, points: "_WildcardPoints") -> Pattern:
+def _anything_but(argument: Any, asked: _Asked, points: "_WildcardPoints") -> None:
     if isinstance(argument, dict):
-        return _anything_but_pattern(argument, points)
+        _anything_but_pattern(argument, asked, points)
+        return
     values = argument if isinstance(argument, list) else [argument]
     texts = [value for value in values if isinstance(value, str)]
     numbers = [value for value in values if is_number(value)]
@@ -320,10 +347,10 @@ def _anything_but(argument: Any, points: "_WildcardPoints") -> Pattern:
         )
     if texts and numbers:
         raise refused("Inside anything but list, either all values are number or string, mixed type is not supported")
-    return NotAmong(frozenset(values))
+    asked.add_not_among(frozenset([scalar(value) for value in values]))
 
 
-def _anything_but_pattern(argument: dict[str, Any], points: "_WildcardPoints") -> Pattern:
+def _anything_but_pattern(argument: dict[str, Any], asked: _Asked, points: "_WildcardPoints") -> None:
     if not argument:
         raise refused("Match expression name not found")
     name = next(iter(argument))
@@ -331,7 +358,28 @@ def _anything_but_pattern(argument: dict[str, Any], points: "_WildcardPoints") -
         raise refused(f"Unsupported anything-but pattern: {quoted(name)}")
     if len(argument) > 1:
         raise refused("Only one key allowed in match expression")
-    return Not(_pattern(name, argument[name], points))
+    text = _text(argument[name], name)
+    if name == "prefix":
+        asked.add_other_beginnings(TEXTS, text)
+        return
+    parts = _wildcard(text, points)
+    if len(parts) == 1:
+        asked.add_not_among(frozenset(parts))
+        return
+    asked.patterns[NoText] = NoText()
+    asked.wildcards.append(Wildcard(parts, is_opposite=True))
+
+
+def _add_wildcard(parts: list[str], asked: _Asked) -> None:
+    """Add a wildcard, or what is equal to it and takes less time."""
+    if len(parts) == 1:
+        asked.exact.add(parts[0])
+    elif len(parts) == 2 and not parts[1]:
+        asked.add_beginning(TEXTS, parts[0])
+    elif len(parts) == 2 and not parts[0]:
+        asked.add_beginning(ENDS, parts[1][::-1])
+    else:
+        asked.wildcards.append(Wildcard(parts, is_opposite=False))
 
 
 # --- wildcards --------------------------------------------------------------------
@@ -356,7 +404,7 @@ class _WildcardPoints:
             raise refused(TOO_COMPLEX)
 
 
-def _wildcard(text: str, points: _WildcardPoints) -> Wildcard:
+def _wildcard(text: str, points: _WildcardPoints) -> list[str]:
     r"""Cut the pattern at its stars; ``\*`` and ``\\`` are the characters themselves."""
     parts = [""]
     literal: list[str] = []
@@ -379,10 +427,33 @@ def _wildcard(text: str, points: _WildcardPoints) -> Wildcard:
         at += 1
     parts[-1] = "".join(literal)
     points.add(len(parts) - 1)
-    return Wildcard(parts)
+    return parts
 
 
 # --- numbers ----------------------------------------------------------------------
+
+
+def _read_numeric(argument: Any, asked: _Asked) -> None:
+    """["=", 9], ["<", 9], [">", 0] or [">=", 0, "<", 9]."""
+    if not isinstance(argument, list):
+        raise refused("Value of numeric must be an array.")
+    if argument[:1] == ["="]:
+        asked.exact.add(_equal_number(argument))
+        return
+    if not argument or not isinstance(argument[0], str):
+        raise refused(f"Invalid member in numeric match: {_token(argument, 0)}")
+    operator = argument[0]
+    if operator not in ("<", "<=", ">", ">="):
+        raise refused(f"Unrecognized numeric range operator: {quoted(operator)}")
+    first = _bound(argument, 0)
+    if operator in ("<", "<="):
+        if len(argument) > 2:
+            raise refused("Too many elements in numeric expression")
+        asked.add_span(NUMBERS, (-inf, 0), first)
+    elif len(argument) == 2:
+        asked.add_span(NUMBERS, first, (inf, 1))
+    else:
+        asked.add_span(NUMBERS, first, _second_bound(argument, first))
 
 
 def _equal_number(argument: list[Any]) -> object:
@@ -393,22 +464,7 @@ def _equal_number(argument: list[Any]) -> object:
     return _in_range(argument[1])
 
 
-def _range(argument: Any) -> Range:
-    """["<", 9], [">", 0] or [">=", 0, "<", 9]."""
-    if not isinstance(argument, list):
-        raise refused("Value of numeric must be an array.")
-    if not argument or not isinstance(argument[0], str):
-        raise refused(f"Invalid member in numeric match: {_token(argument, 0)}")
-    operator = argument[0]
-    if operator not in ("<", "<=", ">", ">="):
-        raise refused(f"Unrecognized numeric range operator: {quoted(operator)}")
-    first = _bound(argument, 0)
-    if operator in ("<", "<="):
-        if len(argument) > 2:
-            raise refused("Too many elements in numeric expression")
-        return Range(None, first)
-    if len(argument) == 2:
-        return Range(first, None)
+def _second_bound(argument: list[Any], first: End) -> End:
     second = argument[2]
     if not isinstance(second, str):
         raise refused(f"Bad value in numeric range: {_token(argument, 2)}")
@@ -417,18 +473,18 @@ def _range(argument: Any) -> Range:
     top = _bound(argument, 2)
     if len(argument) > 4:
         raise refused("Too many terms in numeric range expression")
-    if first.number >= top.number:
+    if first[0] >= top[0]:
         raise refused("Bottom must be less than top")
-    return Range(first, top)
+    return top
 
 
-def _bound(argument: list[Any], at: int) -> Bound:
-    """The number behind the operator that stands at this place."""
+def _bound(argument: list[Any], at: int) -> End:
+    """The number behind the operator at this place; <= and > have it before the end, >= and < behind it."""
     operator = argument[at]
     number = argument[at + 1] if len(argument) > at + 1 else None
     if not is_number(number):
         raise refused(f"Value of {operator} must be numeric")
-    return Bound(_in_range(number), operator.endswith("="))
+    return _in_range(number), int(operator in ("<=", ">"))
 
 
 def _in_range(number: Any) -> Any:
@@ -452,16 +508,18 @@ def _token(argument: list[Any], at: int) -> str:
 # --- networks ---------------------------------------------------------------------
 
 
-def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
-    """10.0.0.0/24 or the like; bits behind the mask may be set and do not count."""
+def _network(text: str) -> tuple[int, int]:
+    """The first and the last address of 10.0.0.0/24 or the like; bits behind the mask may be set and do not count."""
     address_text, slash, bits = text.partition("/")
     if not slash or "/" in bits:
         raise refused("Malformed CIDR, one '/' required")
     if not (bits.isascii() and bits.isdigit()):
         raise refused("Malformed CIDR, mask bits must be an integer")
-    address = _address(address_text) if len(address_text) <= _ADDRESS_CHARS_MAX and "%" not in address_text else None
+    address = address_of(address_text) if "%" not in address_text else None
     if address is None:
         raise refused(f"Nonstandard IP address: {quoted(address_text)}")
-    if len(bits) > 3 or int(bits) >= address.max_prefixlen:
-        raise refused(f"IPv{address.version} mask bits must be < {address.max_prefixlen}")
-    return ipaddress.ip_network(f"{address_text}/{int(bits)}", strict=False)
+    version, length = (6, 128) if address >= IPV6 else (4, 32)
+    if len(bits) > 3 or int(bits) >= length:
+        raise refused(f"IPv{version} mask bits must be < {length}")
+    rest = (1 << length - int(bits)) - 1
+    return address & ~rest, address | rest

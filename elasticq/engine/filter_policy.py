@@ -1,25 +1,27 @@
 """Filter policies: which messages of a topic a subscription gets.
 
 A policy is JSON: each key of it must hold for the message (and), and of the list at a key one value suffices (or).
-``compile_policy`` reads the text once; a ``FilterPolicy`` is then asked about each message, alone or by a
-``FilterIndex``, which asks only those that may match. Sources: the SNS developer guide, "Amazon SNS subscription
+``compile_policy`` reads the text once; a ``FilterIndex`` then asks the ``FilterPolicy`` about each message that it may
+match. Sources: the SNS developer guide, "Amazon SNS subscription
 filter policies", recordings of the service, and event-ruler, AWS's matcher, where both are silent.
 
 ``$or`` is multiplied out: a policy is a list of alternatives, and each of them is a list of conditions, one for each
 key. The limit of complexity, which is AWS's, bounds how many there are.
 """
 
+from collections.abc import Iterator
 from typing import Any, Final
 
+from elasticq.engine.filter_arrays import Conditions, hold_together
 from elasticq.engine.filter_document import Document, Step, of_attributes, of_body
 from elasticq.engine.filter_patterns import (
     RESERVED_IN_OR,
     TOO_COMPLEX,
     InvalidFilterPolicy,
-    Wanted,
     read_list,
     refused,
 )
+from elasticq.engine.filter_values import Budget
 from elasticq.model import documents, limits
 from elasticq.model.commands import MessageAttributes
 from elasticq.model.errors import quoted
@@ -30,8 +32,6 @@ MESSAGE_BODY: Final = "MessageBody"
 
 __all__ = ["MESSAGE_ATTRIBUTES", "MESSAGE_BODY", "Alternative", "FilterPolicy", "InvalidFilterPolicy", "compile_policy"]
 
-Conditions = list[tuple[str, Wanted]]
-
 
 class Alternative:
     """Conditions of which all must hold, by their keys."""
@@ -41,20 +41,30 @@ class Alternative:
     def __init__(self, conditions: Conditions) -> None:
         self.conditions = conditions
 
-    def holds(self, document: Document) -> bool:
-        """Whether the message fulfils all conditions, and does it in the same element of each array."""
-        values = document.values
+    def prepare(self, document: Document, budget: Budget) -> Iterator[None]:
+        """Do what takes long before ``holds``; yield where the budget is spent."""
         for key, wanted in self.conditions:
-            found = values.get(key)
-            if found is None:
+            values = document.values.get(key)
+            if values is not None:
+                yield from wanted.prepare(values, budget)
+
+    def holds(self, document: Document) -> bool:
+        """Return whether each condition holds; the array elements in which they do may differ."""
+        for key, wanted in self.conditions:
+            values = document.values.get(key)
+            if values is None:
                 if not wanted.allows_absent:
                     return False
-            elif not wanted.holds(found):
+            elif not wanted.holds(values):
                 return False
-        if document.is_forked and len(self.conditions) > 1:
-            present = [(key, wanted) for key, wanted in self.conditions if key in values]
-            return len(present) < 2 or document.holds_together(present)
         return True
+
+    def joint(self, document: Document) -> Conditions:
+        """Return the conditions that must hold in the same element of each array, if there are any."""
+        if not document.is_forked or len(self.conditions) < 2:
+            return []
+        present = [(key, wanted) for key, wanted in self.conditions if key in document.values]
+        return present if len(present) > 1 else []
 
 
 class FilterPolicy:
@@ -71,17 +81,56 @@ class FilterPolicy:
         self.takes_all = any(not each.conditions for each in alternatives)
 
     def matches(self, attributes: MessageAttributes | None, body: str) -> bool:
-        """Whether a message with these attributes and this body is for the subscription."""
+        """Return whether a message with these attributes and this body is for the subscription."""
+        found: dict[Any, None] = {}
+        for _ in self.judge(attributes, body, Budget(), found):
+            pass
+        return bool(found)
+
+    def judge(
+        self, attributes: MessageAttributes | None, body: str, budget: Budget, found: dict[Any, None]
+    ) -> Iterator[None]:
+        """Do what ``matches`` does in slices: yield where the budget is spent, and add True to ``found``, if so."""
         if self.takes_all:
-            return True
+            found[True] = None
+            return
         wanted = Step()
         for each in self.alternatives:
             for key, _ in each.conditions:
                 wanted.add(key)
-        document = of_body(body, wanted) if self.is_of_body else of_attributes(attributes, wanted)
-        if document is None or document.is_empty():
-            return False
-        return any(each.holds(document) for each in self.alternatives)
+        document = of_body(body) if self.is_of_body else of_attributes(attributes)
+        if document is not None:
+            yield from document.read(wanted, budget)
+            yield from judge(document, [(True, each) for each in self.alternatives], budget, found)
+
+
+def judge(
+    document: Document, asked: list[tuple[Any, Alternative]], budget: Budget, found: dict[Any, None]
+) -> Iterator[None]:
+    """Add to ``found`` the keys of which an alternative is fulfilled; yield where the budget is spent."""
+    if not document.has_scalars:
+        return
+    together: dict[Any, list[Conditions]] = {}
+    for key, alternative in asked:
+        budget.left -= _COST
+        if budget.left <= 0:
+            yield
+        if key in found:
+            continue
+        if document.has_large:
+            yield from alternative.prepare(document, budget)
+        if alternative.holds(document):
+            joint = alternative.joint(document)
+            if joint:
+                together.setdefault(key, []).append(joint)
+            else:
+                found[key] = None
+    for key, alternatives in together.items():
+        if key not in found and (yield from hold_together(document, alternatives, budget)):
+            found[key] = None
+
+
+_COST: Final = 10  # of asking an alternative
 
 
 MATCHES_NOTHING: Final = FilterPolicy([], is_of_body=False)

@@ -1,4 +1,4 @@
-"""Background work of consumer groups: sessions end, and resources that came or went are shared out.
+"""Background work of consumer groups: sessions end, resources that came or went are shared out, deleted groups go.
 
 The master's tick asks for the next step and proposes what it gets. What is left to do is in the rows: deadlines of
 consumers, and when a sharing out is due.
@@ -8,15 +8,15 @@ from typing import Final
 
 from msgspec import Struct
 
-from elasticq.engine.actions.consumer_groups import last_token
+from elasticq.engine.actions.consumer_groups import last_token, rows_of_gone
 from elasticq.engine.consumer_groups import Consumer, Group
-from elasticq.engine.consumer_rows import ConsumerRemoved, ResourceFreed
 from elasticq.engine.mutations import Mutation
-from elasticq.engine.rebalance import Draft
+from elasticq.engine.rebalance import STEP_MAX, Draft
 from elasticq.engine.state import State
 
 CONSUMERS_A_STEP: Final = 100
-GROUPS_A_STEP: Final = 10
+LOOKED_AT_A_STEP: Final = 10_000
+"""Consumers and resources of the groups that one step looks at."""
 
 
 class GroupStep(Struct, gc=False):
@@ -30,17 +30,15 @@ class GroupStep(Struct, gc=False):
 
 
 def step(state: State, now_ms: int) -> GroupStep:
-    """Return the mutations of the next step: for sessions that are over, and groups whose sharing out is due."""
+    """Return the next step for deleted groups, sessions that are over, and sharings out that are due."""
     groups = state.groups
+    for orphan in groups.orphans.values():
+        return GroupStep(rows_of_gone(orphan), 0)
     gone: dict[int, list[Consumer]] = {}
     over = groups.over(state.grace, now_ms, CONSUMERS_A_STEP)
     found: list[Mutation] = []
     for consumer in over:
-        if consumer.row.group in groups.by_number:
-            gone.setdefault(consumer.row.group, []).append(consumer)
-        else:  # a repair lost its group
-            found += [ResourceFreed(row.token, row.queue_id) for row in consumer.rows()]
-            found.append(ConsumerRemoved(consumer.row.number))
+        gone.setdefault(consumer.row.group, []).append(consumer)
     due = _due(state, gone, now_ms)
     token = last_token(state) if due else 0
     for group in due:
@@ -52,6 +50,8 @@ def step(state: State, now_ms: int) -> GroupStep:
         found += draft.mutations
         if not draft.mutations:
             groups.dirty.pop(group.row.number, None)
+        if len(found) > STEP_MAX:
+            break
     if found or len(over) == CONSUMERS_A_STEP:
         return GroupStep(found, 0)
     return GroupStep(found, _next_ms(state, now_ms))
@@ -59,12 +59,14 @@ def step(state: State, now_ms: int) -> GroupStep:
 
 def _due(state: State, gone: dict[int, list[Consumer]], now_ms: int) -> list[Group]:
     groups = state.groups
-    due = {number: groups.by_number[number] for number in gone}
-    for number in groups.dirty:
+    due: dict[int, Group] = {}
+    looked_at = 0
+    for number in (*gone, *groups.dirty):
         group = groups.by_number[number]
-        if group.status.due_ms <= now_ms:
+        if number in gone or group.status.due_ms <= now_ms:
             due[number] = group
-            if len(due) >= GROUPS_A_STEP + len(gone):
+            looked_at += len(group.present) + len(group.by_resource) + len(group.consumers)
+            if looked_at > LOOKED_AT_A_STEP:
                 break
     return list(due.values())
 

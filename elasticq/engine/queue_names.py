@@ -2,11 +2,13 @@
 
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator
-from typing import TypeVar
+from typing import Final, TypeVar
 
 Key = tuple[str, str]
 """Owner (model/names.py) and name."""
 Queue = TypeVar("Queue")
+_LAST: Final = chr(0x10FFFF)
+"""Behind all characters of names."""
 
 
 class QueueNames(dict[Key, Queue]):
@@ -52,6 +54,11 @@ class QueueNames(dict[Key, Queue]):
             if name > after:
                 yield name
             place += 1
+
+    def last_of(self, account: str, prefix: str) -> str:
+        """The last of the names that begin with ``prefix``, of which there is one."""
+        ordered = self.order()
+        return ordered[bisect_left(ordered, (account, prefix + _LAST)) - 1][1]
 
     def before(self, account: str, name: str) -> str:
         """The name before this one, which is not the first of its owner."""

@@ -84,12 +84,21 @@ class Draft:
         self._consumers_changed = True
 
     def remove(self, consumer: Consumer) -> None:
-        """Remove a consumer, and free all that it holds."""
-        self._touched.add(consumer.row.number)
-        for row in consumer.rows():
-            self._free(row)
-        del self._seats[consumer.row.number]
-        self.mutations.append(ConsumerRemoved(consumer.row.number))
+        """Remove a consumer, and free all that it holds.
+
+        Of one that holds more than an entry may change, the session ends now, and the sweep goes on.
+        """
+        row = consumer.row
+        self._touched.add(row.number)
+        held = consumer.rows()
+        for each in held[: self._left]:
+            self._free(each)
+        if len(held) <= self._left:
+            self.mutations.append(ConsumerRemoved(row.number))
+        elif row.weight or row.deadline_ms > self._now_ms:
+            self.mutations.append(replace(row, weight=0, deadline_ms=min(row.deadline_ms, self._now_ms)))
+        self._left = max(0, self._left - len(held))
+        del self._seats[row.number]
         self._consumers_changed = True
 
     def weigh(self, consumer: Consumer, weight: int) -> None:
@@ -224,9 +233,14 @@ class Draft:
     def _decide(self) -> bool:
         """Revoke and assign; return whether there is more to do than one entry may hold."""
         group, seats = self._group, self._seats
+        is_more = False
         for resource, row in list(self.rows.items()):
             is_there = group.present.get(resource) == row.queue_id
-            if row.consumer not in seats:  # a repair lost its consumer, who will give nothing back
+            if row.consumer not in seats:  # it is about to go, or a repair lost it: it will give nothing back
+                if self._left <= 0:
+                    is_more = True
+                    continue
+                self._left -= 1
                 del self.rows[resource]
                 self.mutations.append(ResourceFreed(row.token, row.queue_id))
             elif not row.is_revoked:
@@ -237,7 +251,7 @@ class Draft:
         set_targets(seats.values(), len(group.present), group.row.max_per_consumer)
         if self._revoke_surplus():
             return True
-        return self._assign_free()
+        return self._assign_free() or is_more
 
     def _is_wish(self, row: ResourceAssigned) -> bool:
         """Return whether an operator moved the resource, to its holder or its next one, and nothing made that void."""

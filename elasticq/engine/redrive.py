@@ -53,13 +53,6 @@ def dead_letter_queue(state: State, queue: Queue) -> Queue | None:
     return state.names.get(queue.redrive.target) if queue.redrive is not None else None
 
 
-def sources_of(state: State, target: Queue) -> list[Queue]:
-    """The queues whose dead letters go to ``target``, by name."""
-    key = (target.account, target.name)
-    found = [queue for queue in state.queues.values() if queue.redrive is not None and queue.redrive.target == key]
-    return sorted(found, key=lambda queue: queue.name)
-
-
 # --- dead letters ----------------------------------------------------------------------
 
 

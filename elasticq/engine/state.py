@@ -10,6 +10,7 @@ from typing import Any
 
 from elasticq.engine.ages import Ages
 from elasticq.engine.consumer_groups import Groups
+from elasticq.engine.dead_letter_sources import DeadLetterSources
 from elasticq.engine.history import History
 from elasticq.engine.identity import Identity
 from elasticq.engine.invocations import Invocations
@@ -282,6 +283,7 @@ class State:
         "publishes",
         "queues",
         "sent_ids",
+        "sources",
         "tables",
         "takeover_term",
         "topics",
@@ -301,7 +303,8 @@ class State:
         self.deleted_queues: dict[int, Queue] = {}  # deleted less than 60 s ago
         self.names: QueueNames[Queue] = QueueNames()
         self.groups = Groups(self.names)
-        self.names.follower = self.groups.queue_named
+        self.sources = DeadLetterSources()
+        self.names.follower = self._queue_named
         self.deleted_names: dict[tuple[str, str], int] = {}  # when; for the 60-second rule
         self.last_queue_id = 0
         self.invocations = History()
@@ -317,6 +320,11 @@ class State:
         self.contents_bytes = 0  # weight of all contents in memory
         self.index = 0  # of the log entry that is being applied
         self.trash: deque[tuple[int, Messages]] = deque()  # purged at this index; emptied in steps
+
+    def _queue_named(self, key: tuple[str, str], queue: Queue | None) -> None:
+        """Note that ``queue`` has this name from now on, or that no queue has it."""
+        self.groups.queue_named(key, queue)
+        self.sources.put(key, None if queue is None else queue.redrive)
 
     def queue(self, account: str, name: str) -> Queue:
         """Raises QueueDoesNotExist."""

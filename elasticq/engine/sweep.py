@@ -14,6 +14,7 @@ from elasticq.engine import turns
 from elasticq.engine.invocations import SWEPT
 from elasticq.engine.leases import Key
 from elasticq.engine.metadata import Forgetter
+from elasticq.engine.ordering.contract import is_behind
 from elasticq.engine.ordering.counts import Counts
 from elasticq.engine.state import Queue, State
 from elasticq.engine.tally import Tally
@@ -168,6 +169,11 @@ class Sweeper:
             due = state.queues.get(self._due.pop())
             if due is None:
                 continue
+            if is_behind(due.order, now_ms):
+                due.order.advance(now_ms)
+                if is_behind(due.order, now_ms):
+                    self._due.append(due.id)
+                    return found, True
             sequences = removable(due, now_ms, MUTATION_ROWS_MAX - rows)
             if sequences:
                 found.append(m.RangeRemoved(due.id, sequences[0], sequences[-1]))

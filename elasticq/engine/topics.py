@@ -18,6 +18,7 @@ from elasticq.engine.filter_policy import (
     InvalidFilterPolicy,
     compile_policy,
 )
+from elasticq.engine.filter_values import Budget
 from elasticq.engine.mutations import SubscriptionSet, TopicSet
 from elasticq.engine.queue_names import QueueNames
 from elasticq.model import documents
@@ -112,6 +113,17 @@ class Topic:
         if self.by_endpoint.get((row.protocol, row.endpoint)) == number:
             del self.by_endpoint[row.protocol, row.endpoint]
         self._filters.remove(number)
+
+    def collect(
+        self, attributes: MessageAttributes | None, body: str, budget: Budget, found: dict[int, None]
+    ) -> Iterator[None]:
+        """Add the numbers of the confirmed subscriptions that get a message; yield where the budget is spent."""
+        return self._filters.collect(attributes, body, budget, found)
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether any subscription has a filter policy."""
+        return not self._filters.is_empty
 
     def matching(self, attributes: MessageAttributes | None, body: str) -> list[Subscription]:
         """The confirmed subscriptions that get a message, by number."""

@@ -141,7 +141,7 @@ LEASE_KEPT_MIN_MS: Final = 300_000  # and if it is forgotten early; a retry must
 
 CLOCK_ADVANCE_MS_MAX = 3_660 * 86_400_000  # by one AdvanceClock
 CLOCK_AHEAD_MS_MAX = 36_600 * 86_400_000  # by all of them: times that are made of cluster time are still dates
-RESET_QUEUES_MAX = 1_000  # that DeleteAllQueues deletes in one entry
+RESET_QUEUES_MAX = 200  # that DeleteAllQueues deletes in one entry, and as many topics
 
 # What a member of a request may hold at most, in characters, items or as a number. ``wire`` refuses what is beyond when
 # it decodes, with the error that AWS has for the member, and so does whoever decodes a call of another member. What is

@@ -5,7 +5,9 @@ bound may have been passed, and False again when a check finds room.
 """
 
 from collections import deque
+from collections.abc import Iterator
 from math import inf
+from typing import Final
 
 from elasticq.engine.state import State
 from elasticq.model.commands import Call, SendMessage, SendMessageBatch
@@ -13,6 +15,9 @@ from elasticq.model.errors import ServiceUnavailable
 from elasticq.model.topic_commands import Publish, PublishBatch
 from elasticq.node.content_cache import ContentCache
 from elasticq.node.outputs import Reply, Ticket
+
+RELEASED_AT_ONCE: Final = 100
+"""Others get their turn after so many messages."""
 
 
 class SendBackpressure:
@@ -58,14 +63,21 @@ class SendBackpressure:
             self.is_watching = True
 
     def look(self) -> None:
-        """Check anew, as the rows on disk moved on or the disk became full or free; ``next`` gives sends to retry."""
+        """Check again, as rows on disk moved on, or the disk became full or free; ``released`` gives sends to retry."""
         self.is_watching = self.full_reason is not None or self._content_cache.is_full
 
-    def next(self) -> tuple[Call, Ticket] | None:
-        """Remove and return the send that waited longest; None if none waits or all must go on waiting."""
-        if self._held and (self.full_reason is not None or not self._content_cache.is_full):
-            return self._held.popleft()
-        return None
+    @property
+    def may_release(self) -> bool:
+        """Whether a send waits that need not wait any longer."""
+        return bool(self._held) and (self.full_reason is not None or not self._content_cache.is_full)
+
+    def released(self) -> Iterator[tuple[Call, Ticket]]:
+        """Remove and yield the sends that need not wait any longer, the oldest first, of RELEASED_AT_ONCE messages."""
+        left = RELEASED_AT_ONCE
+        while left > 0 and self.may_release:
+            call, ticket = self._held.popleft()
+            left -= len(call.command.entries) if isinstance(call.command, SendMessageBatch) else 1
+            yield call, ticket
 
     def give_up(self) -> list[tuple[Call, Ticket]]:
         """Remove and return all sends that wait here."""

@@ -1,7 +1,8 @@
 """Executes calls on a master: from their admission to the answer that is due, with all that lets a call wait.
 
 A call waits for the end of a transfer of the mastership (waiting calls), for room (backpressure), for contents that
-are on disk, or for a message (waiters). Whatever changes the state here wakes those who wait for it.
+are on disk, for work in slices (matchings), or for a message (waiters). Whatever changes the state here wakes those
+who wait for it.
 """
 
 from typing import Final
@@ -16,10 +17,11 @@ from elasticq.engine.actions.leases import is_leased
 from elasticq.engine.actions.receive import returned, wait_s
 from elasticq.engine.consumer_rows import ConsumerChanged, ConsumerRemoved, ResourceAssigned, ResourceFreed
 from elasticq.engine.execute import execute, seal_or_answer
+from elasticq.engine.matching import Unfinished
 from elasticq.engine.ordering.contract import ContentsMissing
 from elasticq.engine.state import State
 from elasticq.model.commands import Call, ReceiveMessage
-from elasticq.model.errors import QueueDoesNotExist, ServiceUnavailable, SqsError
+from elasticq.model.errors import QueueDoesNotExist, ServiceUnavailable, SqsError, TopicThrottled
 from elasticq.model.extensions import ById, Peek
 from elasticq.model.group_commands import ElasticqHeartbeat
 from elasticq.model.group_results import GroupViewResult
@@ -34,6 +36,7 @@ from elasticq.node.heartbeats import Heartbeats, WaitingHeartbeat
 from elasticq.node.journal import Journal
 from elasticq.node.judging import Judge
 from elasticq.node.leadership import TAKING_OVER, Leadership
+from elasticq.node.matchings import TOO_MANY, Matchings
 from elasticq.node.outputs import Fetch, HeldCall, Reply, Ticket
 from elasticq.node.pending_calls import Remote
 from elasticq.node.replies import Replies
@@ -43,7 +46,7 @@ from elasticq.node.waiters import Waiter, Waiters
 from elasticq.node.waiting_calls import WaitingCalls
 from elasticq.replication.replica import Replica
 
-DEAD_LETTER_STEPS_MAX: Final = 10  # commands that one receive may spend on dead letters, up to 1,000 of them each
+DEAD_LETTERS: Final = 10, 1_000  # commands, and messages in all, after which a receive moves only what it found last
 ATTEMPTS_MAX: Final = 10_000
 LOST: Final = "The mastership was lost; the outcome is unknown, a retry is safe."
 TOO_LATE: Final = "The call reached the master after its deadline and was not executed there; a retry is safe."
@@ -98,6 +101,7 @@ class Executor:
         self._is_volatile = settings.volatile
         # By queue: calls that need contents that are on disk.
         self._awaiting_contents: dict[int, list[tuple[Call, Ticket]]] = {}
+        self.matchings = Matchings()
         self._attempts: dict[bytes, int] = {}  # by invocation: answers that are out, where there were several
 
     # --- calls ---------------------------------------------------------------------
@@ -148,6 +152,10 @@ class Executor:
         except ContentsMissing as missing:
             self._park(call, ticket, missing.sequences)
             return
+        except Unfinished as unfinished:
+            if not self.matchings.add(call, ticket, unfinished.matching):
+                self._answer(call, ticket, TopicThrottled(TOO_MANY), now_ms)
+            return
         if no_queue is not None:  # here, as errors of what follows would carry this one along
             self._execute_with_queue(call, ticket, no_queue, now_ms)
             return
@@ -174,14 +182,16 @@ class Executor:
     def _look_again(self, call: Call, decision: Decision, now_ms: int) -> Decision:
         """Move the dead letters that a receive found instead of messages, and execute it again, until it finds none.
 
-        After ``DEAD_LETTER_STEPS_MAX`` steps its result is empty, and the decision moves those found last. Raises
-        SqsError, ContentsMissing; the dead letters that were moved before stay moved.
+        Beyond DEAD_LETTERS its result is empty, and the decision moves those found last. Raises SqsError,
+        ContentsMissing; the dead letters that were moved before stay moved.
         """
-        for _ in range(DEAD_LETTER_STEPS_MAX):
+        (steps, most), moved = DEAD_LETTERS, 0
+        for _ in range(steps):
+            moved += len(decision.mutations)
             self.change(decision, now_ms, call)
             self._journal.stamp_command(now_ms)
             decision = self._judge.decide(execute, self._state, call, self._context)
-            if not decision.mutations or not _found_nothing(decision.result):
+            if moved > most or not decision.mutations or not _found_nothing(decision.result):
                 break
         return decision
 
@@ -288,9 +298,8 @@ class Executor:
         """Admit waiting sends again, as the rows on disk moved on or the disk became full or free."""
         backpressure = self._backpressure
         backpressure.look()
-        while (sender := backpressure.next()) is not None:
+        for call, ticket in backpressure.released():
             assert self._leadership.serving, "whoever loses the mastership holds nobody back"
-            call, ticket = sender
             self.admit(call, ticket, now_ms)
 
     # --- long polls ----------------------------------------------------------------
@@ -494,6 +503,7 @@ class Executor:
     def cancel(self, ticket: Ticket) -> None:
         self.waiters.cancel(ticket)
         self.heartbeats.take_with(ticket)
+        self.matchings.cancel(ticket)
         for calls in self._awaiting_contents.values():
             calls[:] = [(call, other) for call, other in calls if other != ticket]
 
@@ -559,7 +569,7 @@ class Executor:
                 held.append(answered)  # it has no entry of its own, or that one is gone
             else:
                 self.undecided.add(answered, answer)
-        idle = self._backpressure.give_up()
+        idle = self._backpressure.give_up() + self.matchings.take_all()
         idle += [parked for calls in self._awaiting_contents.values() for parked in calls]
         self._awaiting_contents.clear()
         held += [waiting_calls.from_now(call, ticket, now_ms) for call, ticket in idle]

@@ -23,6 +23,8 @@ SWEEP_MS: Final = 1_000
 SWEEP_AGAIN_MS: Final = 10  # where one step did not get to the end
 MOVE_RETRY_MS: Final = 10
 DELIVERY_MS: Final = 10  # between two steps of deliveries
+RELEASE_MS: Final = 1  # between two bursts of sends that had to wait
+MATCH_MS: Final = 1  # between two slices for publishes that take long
 LOG_KEPT_ENTRIES: Final = 4_096
 ALONE_LOG_KEPT_BYTES: Final = 1_048_576
 
@@ -42,8 +44,10 @@ class Housekeeping:
         "_journal",
         "_judge",
         "_log_kept_bytes",
+        "_match_at_ms",
         "_move_at_ms",
         "_mover",
+        "_release_at_ms",
         "_replica",
         "_state",
         "_sweep_at_ms",
@@ -82,6 +86,8 @@ class Housekeeping:
         self._deliver_at_ms = 0
         self._give_back_at_ms = 0
         self._groups_at_ms = 0
+        self._match_at_ms = 0
+        self._release_at_ms = 0
         self._dirty_seen = 0
         self._advances_seen = 0
         self.is_sweep_behind = False  # the last step found more to remove than it may
@@ -93,6 +99,11 @@ class Housekeeping:
         if voters is not None:
             self._journal.propose_voters(voters, now_ms)
         self._executor.serve_due(now_ms)
+        if self._executor.matchings and now_ms >= self._match_at_ms:
+            self._match(now_ms)
+        if self._backpressure.may_release and now_ms >= self._release_at_ms:
+            self._release_at_ms = now_ms + RELEASE_MS
+            self._executor.release_senders(now_ms)
         self._sweep(now_ms)
         if self._state.moving:
             self._move(now_ms)
@@ -100,6 +111,15 @@ class Housekeeping:
             self._deliver(now_ms)
         if self._state.groups:
             self._share_out(now_ms)
+
+    def _match(self, now_ms: int) -> None:
+        """Do a slice of work for a publish that waits; execute the publish when that is done."""
+        self._match_at_ms = now_ms + MATCH_MS
+        due = self._executor.matchings.go_on()
+        if due is not None:
+            call, ticket, self._journal.context.matching = due
+            self._executor.admit(call, ticket, now_ms)
+            self._journal.context.matching = None
 
     def _sweep(self, now_ms: int) -> None:
         self._note_advances()
@@ -172,13 +192,18 @@ class Housekeeping:
             at_ms = self._deliver_at_ms
         if self._state.groups:
             at_ms = 0 if self._are_groups_urgent() else min(at_ms, self._groups_at_ms)
+        if self._executor.matchings:
+            at_ms = min(at_ms, self._match_at_ms)
+        if self._backpressure.may_release:
+            at_ms = min(at_ms, self._release_at_ms)
         return at_ms
 
     def has_work(self) -> bool:
         """True if the state holds something that may expire or move."""
         state = self._state
         has_rows = bool(state.queues or state.deleted_queues or state.sent_ids.count or state.trash)
-        return has_rows or state.invocations.count > 1 or deliveries.has_work(state) or bool(state.groups)
+        is_busy = deliveries.has_work(state) or bool(state.groups) or bool(self._executor.matchings)
+        return has_rows or state.invocations.count > 1 or is_busy
 
     def give_back(self, now_ms: int) -> None:
         """Do the next step of it on a member that does not serve; a master's sweep does it."""

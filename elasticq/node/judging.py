@@ -14,6 +14,7 @@ from elasticq.engine import mutations as m
 from elasticq.engine.apply import apply_all
 from elasticq.engine.context import ExecutionContext, Outcome
 from elasticq.engine.judge import judge
+from elasticq.engine.matching import Unfinished
 from elasticq.engine.ordering.contract import ContentsMissing
 from elasticq.engine.state import State
 from elasticq.engine.writers.contract import Undo, roll_back
@@ -41,12 +42,12 @@ class Judge:
         self._failures = failures
 
     def decide(self, handler: Handler, state: State, call: Call, context: ExecutionContext) -> Decision:
-        """What ``handler`` decides; the state is not changed. Raises SqsError, ContentsMissing."""
+        """What ``handler`` decides; the state is not changed. Raises SqsError, ContentsMissing, Unfinished."""
         try:
             result, mutations = handler(state, call, context)
             decision = Decision(result, mutations, m.encode(mutations) if mutations else b"")
             _check(decision)
-        except (SqsError, ContentsMissing):
+        except (SqsError, ContentsMissing, Unfinished):
             raise
         except Exception as cause:
             self.failed(type(call.command).__name__, cause)

@@ -30,6 +30,7 @@ def restore(state: State, rows: Iterable[m.Mutation], effects: Effects) -> int:
             if failed <= FAILURES_MAX:
                 effects.failures.append(Failure(f"row {type(row).__name__}", cause))
     state.names.order()
+    state.sources.order()
     damaged = _damaged_attributes(state)
     if failed or damaged:
         named = f": {'; '.join(damaged[:FAILURES_MAX])}" if damaged else ""

@@ -14,7 +14,6 @@ answering anybody.
 """
 
 import asyncio
-import gc
 import logging
 import os
 import signal
@@ -34,7 +33,7 @@ from elasticq.http.request_log import Observer, RequestLog
 from elasticq.net.acceptor import Acceptor
 from elasticq.runtime.meter import Meter
 from elasticq.runtime.runtime import Runtime
-from elasticq.server import logs, spans
+from elasticq.server import collector, logs, spans
 from elasticq.server.allocator import Trimmer, give_back_large_blocks
 from elasticq.server.auth import allowed_hosts
 from elasticq.server.cluster import PROXY
@@ -71,8 +70,6 @@ EXIT_DATA_IN_USE: Final = 4
 
 DECLARE_S: Final = 10.0
 """A server alone creates its queues before its first client; one of a cluster without a master waits no longer."""
-GC_THRESHOLDS: Final = (50_000, 20, 50)
-"""Requests leave almost no garbage for the collector; its default of 700 cost a third of a send."""
 
 _log = logging.getLogger(__name__)
 
@@ -204,9 +201,7 @@ async def _serve(
     context.start()
     trimmer = Trimmer(loop)
     trimmer.start()
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*GC_THRESHOLDS)
+    collector.tame()
     _announce(settings, listener)
     if admin is not None:
         print(f"admin listening on {url_of(settings.admin, admin.port)}", flush=True)

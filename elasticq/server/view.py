@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final
 
 from elasticq.admin import asking
 from elasticq.admin.rates import Rates
-from elasticq.admin.source import Event, SubscriptionCounts, Waiting
+from elasticq.admin.source import Event, FindSubscription, SubscriptionCounts, Waiting
 from elasticq.engine.figures import QueueFigures, figures
 from elasticq.engine.group_order import GroupOrder, group_order
 from elasticq.engine.in_flight import InFlight, in_flight
 from elasticq.engine.mutations import SubscriptionSet, TopicSet
 from elasticq.engine.state import Queue
 from elasticq.engine.tally import Tally
-from elasticq.engine.topics import QUEUE_PROTOCOL, Subscription
+from elasticq.engine.topics import QUEUE_PROTOCOL, Subscription, Topic
 from elasticq.http import audit
 from elasticq.http.context import ServerContext
 from elasticq.http.protocol import SqsProtocol
@@ -127,6 +127,10 @@ class View:
             if topic.row is not None:
                 yield topic.row, [each.row for each in topic.subscriptions.values()]
 
+    def topic(self, owner: str, name: str) -> tuple[TopicSet, FindSubscription] | None:
+        found = None if self._is_proxy else self._node.state.topics.names.get((owner, name))
+        return None if found is None or found.row is None else (found.row, partial(_subscription_of, found))
+
     def subscriptions(self) -> Iterator[SubscriptionCounts]:
         if self._is_proxy:
             return
@@ -196,10 +200,10 @@ class View:
         if self._is_proxy:
             return
         all_queues = list(runtime.node.state.queues.values())
-        targets = {queue.redrive.target for queue in all_queues if queue.redrive is not None}
+        sources = runtime.node.state.sources
         for queue in all_queues:
             told = figures(queue, runtime.time_ms())
-            told.is_dead_letter_queue = (queue.account, queue.name) in targets
+            told.is_dead_letter_queue = sources.has((queue.account, queue.name))
             yield told
 
     def queue(self, owner: str, name: str) -> QueueFigures | None:
@@ -297,3 +301,8 @@ class View:
         if isinstance(outcome, (Result, SqsError)):
             raise RuntimeStopped
         return outcome
+
+
+def _subscription_of(topic: Topic, protocol: str, endpoint: str) -> SubscriptionSet | None:
+    number = topic.by_endpoint.get((protocol, endpoint))
+    return None if number is None else topic.subscriptions[number].row

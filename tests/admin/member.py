@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from elasticq.admin import asking
 from elasticq.admin.rates import Rates
-from elasticq.admin.source import Event, SubscriptionCounts, Waiting
+from elasticq.admin.source import Event, FindSubscription, SubscriptionCounts, Waiting
 from elasticq.engine.figures import QueueFigures
 from elasticq.engine.group_order import GroupOrder
 from elasticq.engine.in_flight import InFlight
@@ -123,6 +123,9 @@ class Member:
 
     def topics(self) -> Iterator[tuple[TopicSet, list[SubscriptionSet]]]:
         yield from ()
+
+    def topic(self, owner: str, name: str) -> tuple[TopicSet, FindSubscription] | None:
+        return None
 
     def subscriptions(self) -> Iterator[SubscriptionCounts]:
         yield from self.subscribed

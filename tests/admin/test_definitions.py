@@ -141,3 +141,49 @@ def test_what_are_no_definitions_is_refused(operator: Operator, definitions: obj
 
 def test_definitions_of_another_type_are_refused_as_a_web_page_could_send_them(operator: Operator) -> None:
     assert operator.ask("/api/definitions", b"{}", {"Content-Type": "text/plain"}, "PUT")[0] == 415
+
+
+def test_a_definition_that_is_refused_ends_the_load_which_tells_how_far_it_got() -> None:
+    with Server() as server:
+        operator = Operator(server.admin())
+        definitions = {
+            "elasticq": 1,
+            "queues": [{"name": "one"}, {"name": "not a name"}, {"name": "two"}],
+            "topics": [{"name": "news"}],
+        }
+        status, text = load(operator, definitions)
+        told = json.loads(text)
+        assert status == 400
+        error = told.pop("error")
+        assert error.startswith("Queue not a name: Can only include")
+        assert error.endswith(
+            "Before that 1 queues and 0 topics were made, 0 queues and 0 topics existed and were set."
+        )
+        assert told == json.loads(done(made=["one"]))
+        assert [row["name"] for row in operator.get("/api/queues")["queues"]] == ["one"]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"queues": [{"name": "one"}, {"nam": "two"}]},
+        {"queues": [{"name": "one"}], "topics": [{"name": "news", "subscriptions": [{"protocol": "sqs"}]}]},
+        {"queues": [{"name": "one"}], "more": []},
+    ],
+)
+def test_what_is_no_definition_is_refused_before_anything_is_done(wrong: dict[str, object]) -> None:
+    with Server() as server:
+        operator = Operator(server.admin())
+        status, text = load(operator, {"elasticq": 1, **wrong})
+        assert status == 400
+        assert "These are no definitions" in text
+        assert operator.get("/api/queues")["queues"] == []
+
+
+def test_what_is_exported_is_indented_json() -> None:
+    with Server() as server:
+        operator = Operator(server.admin())
+        assert operator.ask("/api/definitions")[1] == '{\n  "elasticq": 1,\n  "queues": []\n}'
+        make_topics(operator)
+        text = operator.ask("/api/definitions")[1]
+        assert text == json.dumps(json.loads(text), indent=2)

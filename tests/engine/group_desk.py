@@ -50,7 +50,7 @@ class GroupDesk(Desk):
 
     def sweep_groups(self) -> None:
         """Does all background work that is due."""
-        while (step := group_sweep.step(self.state, self.context.now_ms)).mutations:
+        while (step := group_sweep.step(self.state, self.context.now_ms)).mutations or step.next_ms == 0:
             self.write(step.mutations)
 
     def shown(self, name: str = "g") -> GroupShown:

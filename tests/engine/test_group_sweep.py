@@ -7,10 +7,14 @@ import pytest
 from elasticq.engine import consumer_rows as r
 from elasticq.engine import group_sweep
 from elasticq.engine import mutations as m
+from elasticq.engine.actions.consumer_groups import consumer_id
+from elasticq.engine.apply import apply
 from elasticq.engine.dump import dump
+from elasticq.engine.rebalance import STEP_MAX
 from elasticq.engine.writers.contract import Undo, roll_back
 from elasticq.model import commands as c
 from elasticq.model import group_commands as g
+from elasticq.model.errors import ElasticqGroupDoesNotExist, ElasticqNotHolder, ElasticqUnknownConsumer
 from tests.engine.desk import replayed
 from tests.engine.group_desk import GroupDesk, names
 
@@ -181,3 +185,110 @@ def test_a_session_whose_renewal_was_rolled_back_ends_in_time() -> None:
     roll_back(undo)
     desk.sweep_groups()
     assert desk.shown().consumers == []
+
+
+# --- more than an entry may change ----------------------------------------------------
+
+MANY = 2 * STEP_MAX + 300
+
+
+def holding_many() -> tuple[GroupDesk, Any]:
+    """A consumer that holds more than an entry may change."""
+    desk = desk_with(MANY)
+    view = desk.join()
+    desk.sweep_groups()
+    view = desk.beat(view)
+    assert len(view.assigned) == MANY
+    return desk, view
+
+
+def sizes(desk: GroupDesk, steps: int = 100) -> list[int]:
+    """How much each step of background work changes, until it is done."""
+    found = []
+    for _ in range(steps):
+        step = group_sweep.step(desk.state, desk.context.now_ms)
+        if not step.mutations and step.next_ms != 0:
+            break
+        found.append(len(step.mutations))
+        desk.write(step.mutations)
+    return found
+
+
+def test_what_a_consumer_leaves_goes_to_others_in_steps_and_to_none_before() -> None:
+    desk, view = holding_many()
+    other = desk.join()
+    before = len(desk.steps)
+    desk.leave(view)
+    assert len(desk.steps[before]) < STEP_MAX + 10
+    with pytest.raises(ElasticqNotHolder):
+        desk.fenced_receive("q-02299", view.assigned[-1].token)
+    assert isinstance(desk.do(g.ElasticqHeartbeat("g", view.consumer_id)), ElasticqUnknownConsumer)
+    held = {row.token for row in desk.index().by_resource.values()}
+    still = {name for name, _ in desk.index().by_resource}
+    third = desk.join()
+    assert len(still) == MANY - 2 * STEP_MAX
+    assert not still & set(names(third)), "what one holds who is about to go is nobody's"
+    assert max(sizes(desk)) < 2 * STEP_MAX
+    assert [consumer.consumer_id for consumer in desk.shown().consumers] == [other.consumer_id, third.consumer_id]
+    assert len(desk.beat(other).assigned) + len(desk.beat(third).assigned) == MANY
+    assert not held & desk.state.groups.assignments.keys()
+
+
+def test_a_session_that_ends_with_many_resources_ends_in_steps() -> None:
+    desk, _ = holding_many()
+    desk.wait(11)
+    assert max(sizes(desk)) < STEP_MAX + 10
+    assert desk.shown().consumers == []
+    assert not desk.state.groups.assignments
+
+
+def test_a_group_with_many_rows_is_gone_at_once_and_its_rows_in_steps() -> None:
+    desk, view = holding_many()
+    for _ in range(3):
+        desk.join()
+    before = len(desk.steps)
+    desk.do(g.ElasticqDeleteGroup("g"))
+    assert len(desk.steps[before]) < STEP_MAX + 10
+    with pytest.raises(ElasticqGroupDoesNotExist):
+        desk.shown()
+    with pytest.raises(ElasticqNotHolder):
+        desk.fenced_receive("q-02299", view.assigned[-1].token)
+    desk.do(g.ElasticqSetGroup("g", queue_name_prefix="q-"))
+    again = desk.join()
+    restarted = replayed([mutation for chunk in dump(desk.state) for mutation in chunk])
+    for state in (desk.state, restarted):
+        (orphan,) = state.groups.orphans.values()
+        assert len(orphan.consumers) == 4
+    while step := group_sweep.step(restarted, desk.context.now_ms).mutations:
+        assert len(step) < STEP_MAX + 10
+        for mutation in step:
+            apply(restarted, mutation)
+    desk.sweep_groups()
+    for state in (desk.state, restarted):
+        assert not state.groups.orphans
+        assert [consumer_id(number) for number in state.groups.consumers] == [again.consumer_id]
+        assert {row.group for row in state.groups.assignments.values()} == {desk.index().row.number}
+    assert len(desk.beat(again).assigned) == MANY
+
+
+def test_a_deletion_of_many_rows_that_is_rolled_back_never_was() -> None:
+    desk, view = holding_many()
+    undo: Undo = []
+    desk.do(g.ElasticqDeleteGroup("g"), undo=undo)
+    roll_back(undo)
+    assert not desk.state.groups.orphans
+    after = desk.beat(view)
+    assert (names(after), after.version, after.revoking) == (names(view), view.version, [])
+
+
+def test_groups_that_are_due_together_are_looked_at_one_after_the_other() -> None:
+    desk = desk_with(0)
+    for name in "abc":
+        desk.group(name)
+        desk.join(name)
+    desk.state.groups.dirty.clear()
+    for number in range(group_sweep.LOOKED_AT_A_STEP // 2):
+        desk.create(f"q-{number:05}")
+    steps = sizes(desk)
+    assert len(steps) >= 15
+    assert max(steps) < STEP_MAX + 10

@@ -5,6 +5,7 @@ import pytest
 from elasticq.engine import mutations as m
 from elasticq.engine.identity import next_sequence
 from elasticq.engine.invocations import SWEPT
+from elasticq.engine.ordering.contract import ADVANCED_MAX, is_behind
 from elasticq.engine.residency import evict
 from elasticq.engine.sweep import QUEUES_A_STEP, RECLAIMED_A_STEP, Sweeper, expired_counts, reclaim, removable
 from elasticq.model import commands as c
@@ -165,3 +166,26 @@ def test_history_that_is_over_is_swept_once() -> None:
     assert [key for key, _ in desk.state.invocations.rows(0)] == [SWEPT]
     desk.wait(600)
     assert sweeper.step(desk.state, desk.context.now_ms)[0] == []
+
+
+def test_messages_that_came_due_together_are_moved_in_bounded_steps(desk: Desk) -> None:
+    """Nobody receives from the queue; what is due is counted at once and moved while nobody waits for it."""
+    count = 5 * ADVANCED_MAX
+    queue = desk.queue()
+    first, due_ms = next_sequence(queue.last_sequence, desk.context.term), desk.context.now_ms + 9_000
+    desk.write(
+        [
+            m.MessageStored(queue.id, first + at, "x", desk.context.now_ms, "me", visible_at_ms=due_ms)
+            for at in range(count)
+        ]
+    )
+    desk.context.now_ms = due_ms
+    assert desk.counts() == (count, 0, 0)
+    sweeper, steps = Sweeper(), 0
+    while is_behind(queue.order, due_ms):
+        mutations, is_more_waiting = sweeper.step(desk.state, due_ms)
+        assert not mutations
+        assert is_more_waiting is is_behind(queue.order, due_ms)
+        steps += 1
+    assert steps > 2
+    assert desk.counts() == (count, 0, 0)

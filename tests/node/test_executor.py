@@ -7,6 +7,8 @@ from elasticq.model import commands as c
 from elasticq.model import errors, limits
 from elasticq.model.results import ReceiveMessageResult, SendMessageBatchResult, SendMessageResult
 from elasticq.node import content_cache
+from elasticq.node.backpressure import RELEASED_AT_ONCE
+from elasticq.node.housekeeping import RELEASE_MS
 from tests.node.cluster import Cluster, Solo, mutations
 
 
@@ -79,6 +81,30 @@ def test_batch_of_which_every_entry_fails_is_answered(solo: Solo) -> None:
     result = solo.do(c.SendMessageBatch(queue_url="jobs", entries=[bad]))
     assert isinstance(result, SendMessageBatchResult)
     assert ([failure.id for failure in result.failed], result.successful) == (["a"], [])
+
+
+@pytest.mark.pure
+def test_sends_that_waited_for_room_go_on_in_bursts(monkeypatch: pytest.MonkeyPatch) -> None:
+    solo = Solo(volatile=False)
+    solo.create()
+    monkeypatch.setattr(content_cache, "PINNED_BYTES_MAX", 0)
+    solo.send("fills the room")
+    batch = c.SendMessageBatch("jobs", [c.SendMessageBatchEntry(str(at), "x") for at in range(10)])
+    tickets = [solo.start_call(batch) for _ in range(3 * RELEASED_AT_ONCE // 10)]
+    assert not any(solo.answers(ticket) for ticket in tickets)
+    monkeypatch.undo()
+
+    def answered() -> list[int]:
+        return [ticket for ticket in tickets if solo.answers(ticket)]
+
+    burst = RELEASED_AT_ONCE // 10
+    solo.call_node("stored", solo.node.replica.commit_index)
+    assert answered() == tickets[:burst], "the oldest first"
+    for _ in range(2):
+        solo.call_node("tick")
+        assert answered() == tickets[: 2 * burst], "the next ones come later"
+    solo.advance(RELEASE_MS)
+    assert answered() == tickets
 
 
 @pytest.mark.pure

@@ -22,6 +22,7 @@ from elasticq.admin.calls import Ask, NotExecuted
 from elasticq.admin.cluster import document
 from elasticq.admin.page import forms, groups, scheduled, text, topics
 from elasticq.admin.page.login import Login
+from elasticq.admin.pauses import first_in_order, joined
 from elasticq.admin.source import AdminSource
 from elasticq.engine.subscription_attributes import PROTOCOLS
 from elasticq.model.names import account_of, inner_owner, parse_queue_arn, queue_arn, queue_path, region_of, topic_arn
@@ -113,7 +114,7 @@ class Pages:
         if sort not in dict(COLUMNS):
             sort = "name"
         rows = [row for row in await self._api.rows() if wanted in row.name]
-        rows.sort(key=partial(_order, sort), reverse=down)
+        shown = await first_in_order(rows, partial(_order, sort), SHOWN_MAX, reverse=down)
 
         def sorted_by(key: str) -> str:
             turned = "1" if (key == sort and not down) or (key != sort and key != "name") else ""
@@ -122,8 +123,8 @@ class Pages:
         return await self._html(
             "queues.html",
             "/",
-            rows=rows[:SHOWN_MAX],
-            shown=min(len(rows), SHOWN_MAX),
+            rows=shown,
+            shown=len(shown),
             total=len(rows),
             filter=wanted,
             sort=sort,
@@ -410,7 +411,8 @@ class Pages:
         given = forms.members(action, [each for each in fields if each[0] not in own])
         owner = calls.owner_of(self._source, own.get("_account", ""), own.get("_region", ""))
         is_topic = "TopicArn" in given
-        name = topics.name_in(str(given["TopicArn"])) if is_topic else queue_path(str(given.get("QueueUrl", "")), owner)[1]
+        named = str(given.get("TopicArn") or given.get("QueueUrl", ""))
+        name = topics.name_in(named) if is_topic else queue_path(named, owner)[1]
         if is_executed and own.get("_typed", name) != name:
             kind = "topic" if is_topic else "queue"
             raise NotExecuted(400, "NotConfirmed", f"The name that was typed is not the {kind}'s: nothing was done.")
@@ -459,9 +461,7 @@ class Pages:
             told = await definitions.load(self._source, fields.get("definitions", "").encode())
         except NotExecuted as error:
             return await self._told("refused", error.code, error.message, status=error.status)
-        made = f"{len(told['made'])} queues and {len(told['topics_made'])} topics were made"
-        changed = f"{len(told['changed'])} queues and {len(told['topics_changed'])} topics existed and were set."
-        return await self._told("done", "The definitions", f"were loaded: {made}, {changed}")
+        return await self._told("done", "The definitions", f"were loaded: {told}.")
 
     # --- parts --------------------------------------------------------------------------
 
@@ -525,7 +525,7 @@ class Pages:
     async def _html(self, template: str, here: str, /, *, code: int = 200, **values: Any) -> web.Response:
         environment = await self._environment()
         source = self._source
-        body = environment.get_template(template).render(
+        parts = environment.get_template(template).generate(
             nav=NAV,
             here=here,
             status=source.status(),
@@ -538,6 +538,7 @@ class Pages:
             has_login=self._login.is_wanted,
             **values,
         )
+        body = await joined(parts)
         return web.Response(text=body, content_type="text/html", status=code)
 
     async def _environment(self) -> "Environment":

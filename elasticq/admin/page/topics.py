@@ -1,13 +1,17 @@
 """What the page shows of topics, and which subscriptions a message would reach, all asked for by SNS's actions."""
 
+import asyncio
 from collections import Counter
 from typing import Any, Final
 
 import msgspec
 
 from elasticq.admin.calls import Ask
+from elasticq.admin.pauses import Pause
 from elasticq.admin.source import AdminSource
 from elasticq.engine.filter_policy import MESSAGE_ATTRIBUTES, InvalidFilterPolicy, compile_policy
+from elasticq.engine.filter_values import Budget
+from elasticq.engine.matching import SLICE
 from elasticq.engine.topics import FILTER, FILTER_SCOPE
 from elasticq.model.commands import MessageAttributes
 from elasticq.model.topic_commands import Publish
@@ -63,20 +67,25 @@ async def matching(ask: Ask, given: dict[str, Any]) -> tuple[list[str], list[str
     for each in subscriptions[:DETAILED_MAX]:
         if each["is_pending"]:
             continue
-        is_taken = takes(each["attributes"], publish.message_attributes, publish.message or "")
+        is_taken = await takes(each["attributes"], publish.message_attributes, publish.message or "")
         (reached if is_taken else kept).append(each["Endpoint"])
     return reached, kept, max(0, len(subscriptions) - DETAILED_MAX)
 
 
-def takes(subscription: dict[str, str], attributes: MessageAttributes | None, body: str) -> bool:
-    """Whether the filter among a subscription's attributes lets a message pass."""
-    policy = subscription.get(FILTER)
-    if not policy:
+async def takes(subscription: dict[str, str], attributes: MessageAttributes | None, body: str) -> bool:
+    """Whether the filter among a subscription's attributes lets a message pass; others get their turn meanwhile."""
+    text = subscription.get(FILTER)
+    if not text:
         return True
     try:
-        return compile_policy(policy, subscription.get(FILTER_SCOPE, MESSAGE_ATTRIBUTES)).matches(attributes, body)
+        policy = compile_policy(text, subscription.get(FILTER_SCOPE, MESSAGE_ATTRIBUTES))
     except InvalidFilterPolicy:
         return False
+    budget, found = Budget(SLICE), dict[bool, None]()
+    for _ in policy.judge(attributes, body, budget, found):
+        await asyncio.sleep(0)
+        budget.left = SLICE
+    return bool(found)
 
 
 def published(source: AdminSource, owner: str, name: str) -> Published | None:
@@ -93,7 +102,9 @@ def name_in(arn: str) -> str:
 
 async def _subscriptions(ask: Ask, arn: str) -> list[dict[str, Any]]:
     found = await _all(ask, "ListSubscriptionsByTopic", "Subscriptions", {"TopicArn": arn})
+    pause = Pause()
     for number, each in enumerate(found):
+        await pause()
         each["is_pending"] = not each["SubscriptionArn"].startswith("arn:")
         each["attributes"] = {}
         if number < DETAILED_MAX and not each["is_pending"]:
@@ -105,10 +116,11 @@ async def _subscriptions(ask: Ask, arn: str) -> list[dict[str, Any]]:
 async def _all(ask: Ask, action: str, member: str, given: dict[str, Any]) -> list[dict[str, Any]]:
     """Return what an action lists, SHOWN_MAX at most."""
     found: list[dict[str, Any]] = []
-    token = ""
+    pause, token = Pause(), ""
     while len(found) < SHOWN_MAX:
         page = await ask(action, {**given, "NextToken": token} if token else given)
         found += page[member]
+        await pause()
         token = page.get("NextToken", "")
         if not token:
             break

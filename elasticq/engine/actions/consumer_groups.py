@@ -1,6 +1,7 @@
 """The actions on consumer groups: settings, joining, heartbeats, leaving, moves, and what groups look like."""
 
 import re
+from itertools import islice
 from typing import Final
 
 from msgspec.structs import replace
@@ -24,7 +25,7 @@ from elasticq.engine.consumer_rows import (
 from elasticq.engine.contents import check_range
 from elasticq.engine.context import ExecutionContext, Outcome
 from elasticq.engine.paging import read_token, token_of
-from elasticq.engine.rebalance import Draft
+from elasticq.engine.rebalance import STEP_MAX, Draft
 from elasticq.engine.state import State
 from elasticq.model import group_commands as g
 from elasticq.model import limits
@@ -180,10 +181,15 @@ def delete_group(state: State, call: Call, command: g.ElasticqDeleteGroup, conte
 
 
 def removed_group(group: Group) -> list[m.Mutation]:
-    """What a group goes with."""
-    found: list[m.Mutation] = [ResourceFreed(row.token, row.queue_id) for row in group.by_resource.values()]
-    found += [ConsumerRemoved(number) for number in group.consumers]
-    return [*found, ConsumerGroupDeleted(group.row.number)]
+    """What a group goes with; of many rows the rest goes in further steps."""
+    return [*rows_of_gone(group), ConsumerGroupDeleted(group.row.number)]
+
+
+def rows_of_gone(group: Group) -> list[m.Mutation]:
+    """The next rows that go with a group: its assignments, then its consumers."""
+    rows = list(islice(group.by_resource.values(), STEP_MAX))
+    found: list[m.Mutation] = [ResourceFreed(row.token, row.queue_id) for row in rows]
+    return found + [ConsumerRemoved(number) for number in islice(group.consumers, STEP_MAX - len(rows))]
 
 
 # --- consumers ------------------------------------------------------------------------------

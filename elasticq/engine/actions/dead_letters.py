@@ -2,7 +2,6 @@
 
 from elasticq.engine.context import ExecutionContext, Outcome, named_queue
 from elasticq.engine.paging import page
-from elasticq.engine.redrive import sources_of
 from elasticq.engine.state import State
 from elasticq.model.commands import Call, ListDeadLetterSourceQueues
 from elasticq.model.names import queue_url
@@ -14,8 +13,6 @@ def list_dead_letter_source_queues(
 ) -> Outcome:
     """Sources are of the queue's own account and region, as a RedrivePolicy may name no other."""
     target = named_queue(state, call, command.queue_url)
-    sources = [queue.name for queue in sources_of(state, target)]
-    names, token = page(
-        lambda after: (name for name in sources if name > after), command.max_results, command.next_token
-    )
+    key = (target.account, target.name)
+    names, token = page(lambda after: state.sources.of(key, after), command.max_results, command.next_token)
     return DeadLetterSourcesResult([queue_url(call.endpoint, target.account, name) for name in names], token), []

@@ -51,12 +51,12 @@ def _deletable(
         if not (order.is_in_flight(sequence, context.now_ms) and is_newest):
             raise expired(handle)
         return sequence
-    order.advance(context.now_ms)  # so that a delete leaves what is due in its place, whatever its handle is
     return sequence if is_newest or not order.is_in_flight(sequence, context.now_ms) else None
 
 
 def delete_message(state: State, call: Call, command: DeleteMessage, context: ExecutionContext) -> Outcome:
     queue = fence.queue_of(state, call, command.queue_url, command, context)
+    queue.order.advance(context.now_ms)  # so that a delete leaves what is due in its place, whatever its handle is
     sequence = _deletable(state, queue, command.receipt_handle, context, has_expired)
     return EmptyResult(), [] if sequence is None else [m.MessagesRemoved(queue.id, [sequence])]
 
@@ -67,6 +67,7 @@ def delete_message_batch(state: State, call: Call, command: DeleteMessageBatch, 
     ids = check_entries(command.entries, "DeleteMessageBatchRequestEntry", entries_max)
     result = BatchResult()
     sequences: dict[int, None] = {}
+    queue.order.advance(context.now_ms)
     for name, entry in zip(ids, command.entries, strict=True):
         try:
             sequence = _deletable(state, queue, entry.receipt_handle, context, _has_expired_in_batch)

@@ -9,7 +9,6 @@ from elasticq.engine import mutations as m
 from elasticq.engine.contents import check_range
 from elasticq.engine.context import ExecutionContext, Outcome
 from elasticq.engine.identity import next_sequence
-from elasticq.engine.redrive import sources_of
 from elasticq.engine.state import Queue, State
 from elasticq.engine.sweep import expired_counts
 from elasticq.model import documents, limits
@@ -52,7 +51,7 @@ def start_message_move_task(
     if rate is not None:
         words = "Must be between 1 and 500, if provided"
         check_range(rate, 1, limits.MOVE_TASK_RATE_MAX, "MaxNumberOfMessagesPerSecond", words)
-    if not sources_of(state, source):
+    if not state.sources.has((source.account, source.name)):
         raise InvalidParameterValue("Source queue must be configured as a Dead Letter Queue.")
     if any(task.source_queue_id == source.id for task in state.moving.values()):
         raise InvalidParameterValue(

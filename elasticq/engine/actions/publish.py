@@ -13,13 +13,14 @@ from typing import Final
 from elasticq.engine import contents
 from elasticq.engine import mutations as m
 from elasticq.engine.context import ExecutionContext, Outcome
-from elasticq.engine.fan_out import FanOut, Message, read_texts, sequence_number
+from elasticq.engine.fan_out import FanOut, Message, read_texts, sequence_number, text_for
 from elasticq.engine.invocations import TOO_MANY
+from elasticq.engine.matching import Matching
 from elasticq.engine.publish_attributes import check_attributes
 from elasticq.engine.state import State
 from elasticq.engine.topic_arns import arn_of, named_topic, topic_key
 from elasticq.engine.topic_attributes import CONTENT_BASED, THROUGHPUT_SCOPE, message_bytes_max
-from elasticq.engine.topics import QUEUE_PROTOCOL, Topic
+from elasticq.engine.topics import QUEUE_PROTOCOL, Subscription, Topic
 from elasticq.model import limits
 from elasticq.model import topic_commands as t
 from elasticq.model.commands import Call
@@ -51,7 +52,8 @@ def publish(state: State, call: Call, command: t.Publish, context: ExecutionCont
     topic = _target(state, call, command, context)
     publisher = _Publisher(state, topic, call, context)
     publisher.check(command, "")
-    number = publisher.add(command)
+    publisher.match(command)
+    number = publisher.add(command, 0)
     message_id, sequence = publisher.message_id(number), publisher.sequence(number)
     return PublishResult(message_id, sequence, publisher.number, number, publisher.counts), publisher.mutations
 
@@ -82,7 +84,9 @@ def publish_batch(state: State, call: Call, command: t.PublishBatch, context: Ex
         publisher.check(entry, f"publishBatchRequestEntries.{at}.member.")
     result = PublishBatchResult(topic=publisher.number, counts=publisher.counts)
     for entry in entries:
-        number = publisher.add(entry)
+        publisher.match(entry)
+    for place, entry in enumerate(entries):
+        number = publisher.add(entry, place)
         sent = PublishedEntry(entry.id or "", publisher.message_id(number), publisher.sequence(number), number)
         result.successful.append(sent)
     return result, publisher.mutations
@@ -119,6 +123,8 @@ class _Publisher:
         "_fan_out",
         "_is_behind",
         "_keys",
+        "_matched",
+        "_matching",
         "_recorded",
         "_state",
         "_topic",
@@ -138,6 +144,8 @@ class _Publisher:
         self._attributes = row.attributes
         self._fan_out = FanOut(state, context, is_checked=call.origin is not None)
         self._keys: dict[bytes, int] = {}
+        self._matching = context.matching
+        self._matched: list[tuple[dict[str, str] | None, list[Subscription]]] = []
         self._recorded: list[m.Mutation] = []
         self._is_behind = topic.is_fifo and any(each.topic == row.number for each in state.publishes.values())
         self.message_bytes_max = limits.TOPIC_MESSAGE_BYTES_MAX
@@ -215,10 +223,23 @@ class _Publisher:
 
     # --- what is published ------------------------------------------------------------
 
-    def add(self, entry: Entry) -> int:
+    def match(self, entry: Entry) -> None:
+        """Find the subscriptions that get the next message of the call. Raises Unfinished."""
+        texts = read_texts(entry.message or "") if entry.message_structure == STRUCTURED else None
+        topic, attributes = self._topic, entry.message_attributes
+        if topic.is_filtered:
+            if self._matching is None:
+                self._matching = Matching()
+            body = text_for(QUEUE_PROTOCOL, entry.message or "", texts)
+            matching = self._matching.of(len(self._matched), topic, attributes, body)
+        else:
+            matching = topic.matching(attributes, "")
+        self._matched.append((texts, matching))
+
+    def add(self, entry: Entry, place: int) -> int:
         """Publish one message; returns its number, or that of the message whose duplicate it is.
 
-        Raises RequestThrottled, TopicThrottled.
+        place: of the message in the call, all of which were matched. Raises RequestThrottled, TopicThrottled.
         """
         deduplication_id = None
         if self._topic.is_fifo:
@@ -233,7 +254,7 @@ class _Publisher:
         if deduplication_id is not None:
             self._keys[key] = number
             self._recorded.append(m.InvocationRecorded(key, self._context.now_ms, self.number, number))
-        texts = read_texts(entry.message or "") if entry.message_structure == STRUCTURED else None
+        texts, matching = self._matched[place]
         message = Message(
             self._state,
             self._topic,
@@ -250,7 +271,6 @@ class _Publisher:
             deduplication_id=deduplication_id,
             sign=self._context.sign,
         )
-        matching = self._topic.matching(message.attributes, message.text(QUEUE_PROTOCOL))
         self.counts.filtered += self._topic.confirmed - len(matching)
         if matching and (self._is_behind or not self._fan_out.has_room(message, len(matching))):
             self._recorded.append(self._deferred(message, [each.row.number for each in matching]))

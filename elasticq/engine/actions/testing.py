@@ -1,5 +1,7 @@
 """What tests may do besides: advance the clock, delete all queues. No wire protocol of SQS leads here."""
 
+from itertools import islice
+
 from elasticq.engine import mutations as m
 from elasticq.engine.actions.consumer_groups import removed_group
 from elasticq.engine.context import ExecutionContext, Outcome
@@ -31,16 +33,22 @@ def delete_all_queues(state: State, call: Call, command: DeleteAllQueues, contex
     The account's topics go as well, with their subscriptions, and its consumer groups, but are not counted.
     """
     account = command.account
-    chosen = [queue for queue in state.queues.values() if account in (None, account_of(queue.account))]
-    going = chosen[: limits.RESET_QUEUES_MAX]
+    most = limits.RESET_QUEUES_MAX
+    chosen = (queue for queue in state.queues.values() if account in (None, account_of(queue.account)))
+    going = list(islice(chosen, most + 1))
+    is_more = len(going) > most
+    del going[most:]
     found: list[m.Mutation] = [m.QueueDeleted(queue.id, context.now_ms) for queue in going]
     ids = {queue.id for queue in going}
     found += [m.MoveTaskForgotten(task.number) for task in state.move_tasks.values() if task.source_queue_id in ids]
     rows: dict[int, m.TopicSet] = state.tables[m.TOPICS.name]
-    leaving = [number for number, row in rows.items() if account in (None, account_of(row.account))]
-    found += [m.TopicDeleted(number) for number in leaving[: limits.RESET_QUEUES_MAX]]
+    leaving = list(islice((n for n, row in rows.items() if account in (None, account_of(row.account))), most + 1))
+    found += [m.TopicDeleted(number) for number in leaving[:most]]
+    is_more |= len(leaving) > most
     for group in state.groups.by_number.values():
         if account in (None, account_of(group.row.account)):
+            is_more |= len(found) > limits.MUTATION_ROWS_MAX
+            if is_more:
+                break
             found += removed_group(group)
-    is_more = len(chosen) > len(going) or len(leaving) > limits.RESET_QUEUES_MAX
     return QueuesDeletedResult(len(going), is_more=is_more), found

@@ -8,8 +8,9 @@ Every message of the queue is in one of these states, which follow from its row,
     in flight   it was received, and is hidden until its deadline
     returned    its deadline has passed
 
-Nothing is written down when a deadline passes: an order finds out at its next look (``advance``). A deadline of a
-message in flight may be later than its row says, see ``Grace``. Contents of messages may be on disk only; where
+Nothing is written down when a deadline passes: an order finds out at its next looks (``advance``). Of many deadlines
+that pass together each look moves the next ADVANCED_MAX messages, and the sweeper goes on with the rest. A deadline of
+a message in flight may be later than its row says, see ``Grace``. Contents of messages may be on disk only; where
 delivery of a message stands, and its group, is always known.
 
 ``apply`` is the only caller of the methods that write, in this order: the content stands in ``contents`` already, and
@@ -35,6 +36,7 @@ from elasticq.model.commands import SendMessage, SendMessageBatchEntry
 
 SKIPPED_MAX: Final = 1_000  # expired messages passed over in one choice; the sweeper takes them away
 AHEAD_MAX: Final = 512  # contents asked for at once: those of some pages
+ADVANCED_MAX: Final = 2_048  # messages that one look moves; more than a choice may take and pass over
 TAKEN_BETWEEN_LOOKS: Final = 64  # messages handed out before contents are looked for in advance again
 
 
@@ -210,7 +212,10 @@ class Order(ABC):
 
     @abstractmethod
     def advance(self, now_ms: int) -> None:
-        """Moves the messages whose deadline has passed. O(log n) for each of them, O(1) if there is none."""
+        """Moves messages whose deadline has passed, those first that came due first. O(1) if there is none.
+
+        It moves about ADVANCED_MAX at most, in O(log n) for each of them.
+        """
 
     @abstractmethod
     def cold_ahead(self) -> list[int]:
@@ -234,7 +239,10 @@ class Order(ABC):
 
     @abstractmethod
     def in_flight(self, now_ms: int) -> int:
-        """Counts the messages that are received and hidden, without those of a group that wait behind them."""
+        """Counts the messages that are received and hidden, without those of a group that wait behind them.
+
+        Messages that no look has moved yet are among them.
+        """
 
     @abstractmethod
     def counts(self, now_ms: int) -> Counts:
@@ -292,3 +300,18 @@ class Order(ABC):
         """Returns when the message was sent: maybe too late, never too early, if its content is on disk only."""
         content = self._contents.get(sequence)
         return content.sent_ms if content is not None else self._ages.sent_by_ms(sequence)
+
+
+def is_behind(order: Order, now_ms: int) -> bool:
+    """Return whether there are messages that ``advance`` would move."""
+    due_ms = order.next_due_ms()
+    return due_ms is not None and due_ms <= now_ms
+
+
+def passed(order: Order, now_ms: int) -> int:
+    """Count the messages in flight whose deadline has passed, and which no look has moved yet."""
+    if not order._heap or order._heap[0][0] > now_ms:
+        return 0
+    grace, rows = order._grace, order._rows
+    due = [sequence for sequence, deadline_ms in order._deadlines.items() if deadline_ms <= now_ms]
+    return sum([grace.deadline(rows[sequence]) <= now_ms for sequence in due])

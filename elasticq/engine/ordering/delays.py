@@ -26,14 +26,16 @@ _STALE_MIN: Final = 64
 class Chunk:
     """Up to 2,048 messages that are neighbours by their sequences.
 
-    sequences: in ascending order; times: when each message is due, times two, plus OVER once that was noticed;
-    near_until_ms: each waiting message that is due by then has an entry in the heap of near messages, and no message
-    that is over was due later; far_ms: no other message is due before it, NEVER where there is none.
+    first: at most the first sequence; sequences: in ascending order; times: when each message is due, times two, plus
+    OVER once that was noticed; near_until_ms: each waiting message that is due by then has an entry in the heap of near
+    messages, and no message that is over was due later; far_ms: no other message is due before it, NEVER where there is
+    none.
     """
 
-    __slots__ = ("far_ms", "near_until_ms", "sequences", "times")
+    __slots__ = ("far_ms", "first", "near_until_ms", "sequences", "times")
 
-    def __init__(self, near_until_ms: int, sequences: "array[int]", times: "array[int]") -> None:
+    def __init__(self, first: int, near_until_ms: int, sequences: "array[int]", times: "array[int]") -> None:
+        self.first = first
         self.sequences = sequences
         self.times = times
         self.near_until_ms = near_until_ms
@@ -61,7 +63,7 @@ class Delays:
         self._chunks: list[Chunk] = []
         self._firsts: list[int] = []  # at most the first sequence of each chunk, and more than the last one before it
         self._near: list[tuple[int, int]] = []  # (time, sequence); an entry that the arrays deny is stale
-        self._far: list[tuple[int, int, Chunk]] = []  # (far_ms, number, chunk), likewise
+        self._far: list[tuple[int, int, int, Chunk]] = []  # (far_ms, first, number, chunk), likewise
         self._looks = 0  # numbers the entries of ``_far``, so that two chunks need not be compared
         self._stale_max = _STALE_MIN
 
@@ -151,15 +153,22 @@ class Delays:
             self._forget_entries()
         return waited
 
-    def take_due(self, now_ms: int) -> list[tuple[int, int]]:
-        """Notes which messages are due, and returns those that were not noted before: (when, sequence), in order."""
+    def take_due(self, now_ms: int, limit: int) -> list[tuple[int, int]]:
+        """Notes which messages are due, and returns those that were not noted before: (when, sequence), in order.
+
+        It returns the first ``limit`` of them and leaves the rest for later calls.
+        """
         far, near = self._far, self._near
-        while far and far[0][0] <= now_ms:
-            far_ms, _, chunk = heappop(far)
-            if chunk.far_ms == far_ms:
-                self._bring_near(chunk, now_ms)
         found: list[tuple[int, int]] = []
-        while near and near[0][0] <= now_ms:
+        while len(found) < limit:
+            soonest = near[0] if near else (NEVER, 0)
+            if far and far[0][0] <= now_ms and far[0][:2] <= soonest:
+                far_ms, _, _, chunk = heappop(far)
+                if chunk.far_ms == far_ms:
+                    self._bring_near(chunk, now_ms)
+                continue
+            if soonest[0] > now_ms:
+                break
             entry = heappop(near)
             at = bisect_right(self._firsts, entry[1]) - 1
             chunk = self._chunks[max(at, 0)]
@@ -174,13 +183,20 @@ class Delays:
             self.next_ms = min(near[0][0] if near else NEVER, far[0][0] if far else NEVER)
         return found
 
+    def passed(self, now_ms: int) -> int:
+        """Counts the waiting messages that are due."""
+        if self.next_ms > now_ms:
+            return 0
+        until = now_ms << 1
+        return sum([time <= until and not time & OVER for chunk in self._chunks for time in chunk.times])
+
     # --- chunks -----------------------------------------------------------------
 
     def _newest(self, sequence: int) -> Chunk:
         """The chunk to which ``sequence``, the largest of all, is to be added."""
         chunks = self._chunks
         if not chunks or len(chunks[-1].sequences) >= CHUNK_MAX:
-            chunks.append(Chunk(0, array("q"), array("q")))
+            chunks.append(Chunk(sequence, 0, array("q"), array("q")))
             self._firsts.append(sequence)
         return chunks[-1]
 
@@ -198,12 +214,15 @@ class Delays:
         chunk.sequences.insert(place, sequence)
         chunk.times.insert(place, due_ms << 1)
         if sequence < firsts[at]:
-            firsts[at] = sequence
+            firsts[at] = chunk.first = sequence
+            if chunk.far_ms != NEVER:
+                self._enter_far(chunk)
         return chunk
 
     def _split(self, at: int) -> None:
         chunk = self._chunks[at]
-        half = Chunk(chunk.near_until_ms, chunk.sequences[CHUNK_MAX:], chunk.times[CHUNK_MAX:])
+        moved = chunk.sequences[CHUNK_MAX:]
+        half = Chunk(moved[0], chunk.near_until_ms, moved, chunk.times[CHUNK_MAX:])
         del chunk.sequences[CHUNK_MAX:], chunk.times[CHUNK_MAX:]
         self._chunks.insert(at + 1, half)
         self._firsts.insert(at + 1, half.sequences[0])
@@ -227,9 +246,11 @@ class Delays:
 
     def _enter_far(self, chunk: Chunk) -> None:
         self._looks += 1
-        heappush(self._far, (chunk.far_ms, self._looks, chunk))
+        heappush(self._far, (chunk.far_ms, chunk.first, self._looks, chunk))
         if len(self._far) > _STALE_MIN + 2 * len(self._chunks):
-            self._far[:] = [(each.far_ms, at, each) for at, each in enumerate(self._chunks) if each.far_ms != NEVER]
+            self._far[:] = [
+                (each.far_ms, each.first, at, each) for at, each in enumerate(self._chunks) if each.far_ms != NEVER
+            ]
             self._looks = len(self._chunks)
             heapify(self._far)
 
@@ -257,7 +278,7 @@ class Delays:
 
     def _forget_entries(self) -> None:
         """Forget all entries: none of the messages waits, so that all are stale."""
-        for _, _, chunk in self._far:
+        for _, _, _, chunk in self._far:
             chunk.far_ms = NEVER
         self._near, self._far = [], []
         self._stale_max = _STALE_MIN

@@ -29,12 +29,14 @@ from elasticq.engine import contents
 from elasticq.engine.ages import Ages
 from elasticq.engine.mutations import MessageStored
 from elasticq.engine.ordering.contract import (
+    ADVANCED_MAX,
     AHEAD_MAX,
     SKIPPED_MAX,
     TAKEN_BETWEEN_LOOKS,
     ContentsMissing,
     Order,
     Rules,
+    passed,
 )
 from elasticq.engine.ordering.counts import Counts
 from elasticq.engine.ordering.groups import Group, Groups
@@ -236,9 +238,10 @@ class FifoOrder(Order):
     # --- read by handlers -----------------------------------------------------
 
     def advance(self, now_ms: int) -> None:
-        """Lets groups into the line whose visibility or delay ended. O(log n) for each, O(1) if there is none."""
         heap, deadlines = self._heap, self._deadlines
-        while heap and heap[0][0] <= now_ms:
+        left = ADVANCED_MAX
+        while left and heap and heap[0][0] <= now_ms:
+            left -= 1
             deadline_ms, sequence = heappop(heap)
             if deadlines.get(sequence) != deadline_ms:
                 continue
@@ -268,8 +271,9 @@ class FifoOrder(Order):
             self._ripe = self._ages.newest_sent_by(now_ms - self._delay_ms)
             for group in self._groups:
                 self._line_up(group)
-        while (sequence := self._untouched.first_above(self._ripe)) is not None:
-            if self._sent_ms(sequence) + self._delay_ms > now_ms:
+        for _ in range(ADVANCED_MAX):
+            sequence = self._untouched.first_above(self._ripe)
+            if sequence is None or self._sent_ms(sequence) + self._delay_ms > now_ms:
                 return
             self._ripe = sequence
             self._line_up_if_first(sequence)
@@ -303,13 +307,13 @@ class FifoOrder(Order):
             try:
                 group = self._groups.of(entry[1])
                 assert group is not None
-                passed = self._choose_of_group(group, limit, sent_after_ms, chosen)
+                skipped = self._choose_of_group(group, limit, sent_after_ms, chosen)
             except ContentsMissing:
                 if not chosen:
                     _put_back(line, looked_at)
                     raise
                 break
-            skipped_max -= passed
+            skipped_max -= skipped
             if len(chosen) < limit:
                 heappop(line)
                 looked_at.append(entry)
@@ -319,7 +323,7 @@ class FifoOrder(Order):
     def _choose_of_group(self, group: Iterable[int], limit: int, sent_after_ms: int, chosen: list[int]) -> int:
         """Adds to ``chosen``; returns how many expired messages were passed over. Raises ContentsMissing."""
         contents, deadlines = self._contents, self._deadlines
-        passed = 0
+        skipped = 0
         for sequence in group:
             if sequence in deadlines or (self._delay_ms and sequence > self._ripe and sequence not in self._rows):
                 break
@@ -330,9 +334,9 @@ class FifoOrder(Order):
                 chosen.append(sequence)
                 if len(chosen) == limit:
                     break
-            elif (passed := passed + 1) >= SKIPPED_MAX:
+            elif (skipped := skipped + 1) >= SKIPPED_MAX:
                 break
-        return passed
+        return skipped
 
     def choose_behind(
         self,
@@ -417,12 +421,12 @@ class FifoOrder(Order):
         return self._taken + max(len(ahead) // 2, TAKEN_BETWEEN_LOOKS)
 
     def is_in_flight(self, sequence: int, now_ms: int) -> bool:
-        self.advance(now_ms)
-        return sequence in self._deadlines
+        return sequence in self._deadlines and self._grace.deadline(self._rows[sequence]) > now_ms
 
     def is_delayed(self, sequence: int, now_ms: int) -> bool:
-        self.advance(now_ms)
-        return bool(self._delay_ms) and sequence > self._ripe and self.is_untouched(sequence)
+        if not self._delay_ms or not self.is_untouched(sequence):
+            return False
+        return self._sent_ms(sequence) + self._delay_ms > now_ms
 
     def in_flight(self, now_ms: int) -> int:
         self.advance(now_ms)
@@ -430,10 +434,17 @@ class FifoOrder(Order):
 
     def counts(self, now_ms: int) -> Counts:
         self.advance(now_ms)
-        in_flight = len(self._deadlines)
-        delayed = self._untouched.count_above(self._ripe) if self._delay_ms else 0
+        in_flight = len(self._deadlines) - passed(self, now_ms)
+        delayed = self._untouched.count_above(self._ripest(now_ms)) if self._delay_ms else 0
         visible = self._untouched.count - delayed + len(self._rows) - in_flight
         return Counts(visible=visible, in_flight=in_flight, delayed=delayed)
+
+    def _ripest(self, now_ms: int) -> int:
+        """Returns the newest untouched message whose delay is over, whether a look has noted it or not."""
+        first = self._untouched.first_above(self._ripe)
+        if first is None or self._sent_ms(first) + self._delay_ms > now_ms:
+            return self._ripe
+        return max(first, self._ages.newest_sent_by(now_ms - self._delay_ms))
 
     def next_due_ms(self) -> int | None:
         due_ms = self._heap[0][0] if self._heap else None

@@ -30,7 +30,15 @@ from typing import Final, TypeVar
 from elasticq.engine import contents
 from elasticq.engine.ages import Ages
 from elasticq.engine.mutations import MessageStored
-from elasticq.engine.ordering.contract import AHEAD_MAX, SKIPPED_MAX, ContentsMissing, Order, Rules
+from elasticq.engine.ordering.contract import (
+    ADVANCED_MAX,
+    AHEAD_MAX,
+    SKIPPED_MAX,
+    ContentsMissing,
+    Order,
+    Rules,
+    passed,
+)
 from elasticq.engine.ordering.counts import Counts
 from elasticq.engine.ordering.delays import NEVER, is_behind, sorted_again
 from elasticq.engine.ordering.schedule import DELIVER_AT, ahead_ms_max, deliver_at_ms
@@ -158,12 +166,15 @@ class StandardOrder(Order):
     # --- read by handlers -----------------------------------------------------
 
     def advance(self, now_ms: int) -> None:
-        """Moves the messages that became due to ``returned``. O(log n) for each of them, O(1) if there is none."""
         heap, deadlines = self._heap, self._deadlines
-        passed: list[tuple[int, int, int, bool]] = []  # in the order of their own deadlines, whatever the grace says
+        due: list[tuple[int, int, int, bool]] = []  # in the order of their own deadlines, whatever the grace says
         if self._delays.next_ms <= now_ms:
-            passed += [(due_ms, sequence, due_ms, False) for due_ms, sequence in self._delays.take_due(now_ms)]
-        while heap and heap[0][0] <= now_ms:
+            due += [
+                (due_ms, sequence, due_ms, False) for due_ms, sequence in self._delays.take_due(now_ms, ADVANCED_MAX)
+            ]
+        left = ADVANCED_MAX
+        while left and heap and heap[0][0] <= now_ms:
+            left -= 1
             deadline_ms, sequence = heappop(heap)
             if deadlines.get(sequence) != deadline_ms:
                 continue
@@ -174,12 +185,12 @@ class StandardOrder(Order):
                 heappush(heap, (due_ms, sequence))
                 continue
             del deadlines[sequence]
-            passed.append((deadline_ms, sequence, due_ms, True))
+            due.append((deadline_ms, sequence, due_ms, True))
         if not deadlines:
             self._deadlines, self._heap = {}, []  # all stale; an emptied dict keeps the room of its fullest day
-        passed.sort()
+        due.sort()
         is_in_order = True
-        for _, sequence, due_ms, was_received in passed:
+        for _, sequence, due_ms, was_received in due:
             is_in_order &= self._put_back(sequence, due_ms, was_received)
         if not is_in_order:  # a roll-back brought old deadlines back
             self._returned = sorted_again(self._returned, was_received=True)
@@ -262,12 +273,10 @@ class StandardOrder(Order):
         return ahead[len(ahead) // 2] if ahead else sequence + AHEAD_MAX // 2
 
     def is_in_flight(self, sequence: int, now_ms: int) -> bool:
-        self.advance(now_ms)
-        return sequence in self._deadlines
+        return sequence in self._deadlines and self._grace.deadline(self._rows[sequence]) > now_ms
 
     def is_delayed(self, sequence: int, now_ms: int) -> bool:
-        self.advance(now_ms)
-        return self._delays.waits(sequence)
+        return self._delays.waits(sequence) and self._delays.due_ms(sequence) > now_ms
 
     def in_flight(self, now_ms: int) -> int:
         self.advance(now_ms)
@@ -275,11 +284,9 @@ class StandardOrder(Order):
 
     def counts(self, now_ms: int) -> Counts:
         self.advance(now_ms)
-        return Counts(
-            visible=self.rowless_count - self._delays.waiting + len(self._rows) - len(self._deadlines),
-            in_flight=len(self._deadlines),
-            delayed=self._delays.waiting,
-        )
+        in_flight = len(self._deadlines) - passed(self, now_ms)
+        delayed = self._delays.waiting - self._delays.passed(now_ms)
+        return Counts(self.rowless_count - delayed + len(self._rows) - in_flight, in_flight, delayed)
 
     def next_due_ms(self) -> int | None:
         due_ms = min(self._delays.next_ms, self._heap[0][0] if self._heap else NEVER)

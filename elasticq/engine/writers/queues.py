@@ -79,8 +79,8 @@ def _queue_attributes_set(state: State, mutation: m.QueueAttributesSet, undo: Un
     if queue is None:
         return
     if undo is not None:
-        undo.append((_reset_attributes, queue, queue.attributes, queue.modified_ms))
-    _reset_attributes(queue, mutation.attributes, mutation.modified_ms)
+        undo.append((_reset_attributes, state, queue, queue.attributes, queue.modified_ms))
+    _reset_attributes(state, queue, mutation.attributes, mutation.modified_ms)
 
 
 def _queue_attributes_set_rows(mutation: m.QueueAttributesSet) -> list[RowChange]:
@@ -88,9 +88,11 @@ def _queue_attributes_set_rows(mutation: m.QueueAttributesSet) -> list[RowChange
     return [Change(m.QUEUES, mutation.queue_id, fields)]
 
 
-def _reset_attributes(queue: Queue, attributes: dict[str, str], modified_ms: int) -> None:
+def _reset_attributes(state: State, queue: Queue, attributes: dict[str, str], modified_ms: int) -> None:
     queue.set_attributes(attributes)
     queue.modified_ms = modified_ms
+    if state.names.get((queue.account, queue.name)) is queue:
+        state.sources.put((queue.account, queue.name), queue.redrive)
 
 
 def _queue_tagged(state: State, mutation: m.QueueTagged, undo: Undo | None) -> None:

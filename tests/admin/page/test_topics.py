@@ -51,10 +51,10 @@ def send(operator: Operator, path: str, **fields: str) -> tuple[int, str]:
         ({"FilterPolicy": "[]"}, None, "", False),
     ],
 )
-def test_a_filter_lets_pass_what_a_publish_would_deliver(
+async def test_a_filter_lets_pass_what_a_publish_would_deliver(
     subscription: dict[str, str], attributes: Any, body: str, wanted: bool
 ) -> None:
-    assert takes(subscription, attributes, body) is wanted
+    assert await takes(subscription, attributes, body) is wanted
 
 
 def test_what_is_delivered_in_steps_is_told_with_the_rest() -> None:

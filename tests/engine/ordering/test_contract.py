@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elasticq.engine.mutations import LeaseCalled
+from elasticq.engine.ordering.contract import ADVANCED_MAX, is_behind
 from elasticq.engine.ordering.kinds import KINDS, Kind
 from elasticq.engine.ordering.lease_groups import LeaseGroups
 from elasticq.engine.ordering.partitions import PARTITIONS
@@ -225,3 +226,36 @@ def test_lease_receives_behind_its_own_messages(kind: Kind, groups: int, attribu
     found = shelf.queue.order.choose_behind(order_groups, 200, 10, -1, may_miss=False)
     every = sorted([*shelf.choose(200), *found])
     assert every == [4, 7], "what is in flight is the lease's own and keeps nothing back from it"
+
+
+@every_order
+def test_of_many_deadlines_that_pass_together_each_look_moves_some(
+    kind: Kind, groups: int, attributes: dict[str, str]
+) -> None:
+    """Counts are right at once, and nothing waits for its turn in vain."""
+    shelf, count = Shelf(kind, groups, attributes=attributes), 5 * ADVANCED_MAX
+    for sequence in range(1, 2 * count + 1):
+        shelf.put(sequence, 1_000, delay_ms=9_000 if sequence > count else 0)
+    shelf.queue.last_sequence = 2 * count
+    for sequence in range(1, count + 1):
+        shelf.take(sequence, 1_000, 10_000)
+    order = shelf.queue.order
+    assert not is_behind(order, 9_999)
+    order.advance(10_000)
+    assert is_behind(order, 10_000)
+    assert order.counts(10_000) == shelf.counts(10_000)
+    for sequence in (1, count, count + 1, 2 * count):
+        assert not order.is_in_flight(sequence, 10_000)
+        assert not order.is_delayed(sequence, 10_000)
+    chosen = order.choose(10_000, 1_000, -1)
+    assert len(chosen) == 1_000
+    if not groups and not kind.needs_group:
+        assert set(chosen) <= set(range(1, 2_001)) | set(range(count + 1, count + 2_001)), "what came due first"
+    looks = 0
+    while is_behind(order, 10_000):
+        order.advance(10_000)
+        looks += 1
+    assert looks >= 1
+    assert order.counts(10_000) == shelf.counts(10_000)
+    if not shelf.queue.partitions:
+        assert len(order.choose(10_000, 2 * count, -1)) == 2 * count

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from elasticq.engine.ordering.delays import CHUNK_MAX, NEAR_AT_ONCE, NEVER, Delays, is_behind, sorted_again
 
 BASE = 5 << 40
+ALL = 1 << 40
 STEPS = st.lists(
     st.tuples(
         st.sampled_from(["add", "add", "add", "add", "insert", "remove", "again", "pass", "restart"]),
@@ -27,8 +28,9 @@ class Naive:
         self.due_ms: dict[int, int] = {}
         self.over: set[int] = set()
 
-    def take_due(self, now_ms: int) -> list[tuple[int, int]]:
+    def take_due(self, now_ms: int, limit: int) -> list[tuple[int, int]]:
         due = sorted((time, each) for each, time in self.due_ms.items() if time <= now_ms and each not in self.over)
+        due = due[:limit]
         self.over.update(each for _, each in due)
         return due
 
@@ -55,7 +57,8 @@ def test_delays_say_what_a_dictionary_says(steps: list[tuple[str, int, int]], pe
             _add(delays, naive, one, now_ms + time_ms)
         elif step == "pass":
             now_ms += abs(time_ms)
-            assert delays.take_due(now_ms) == naive.take_due(now_ms)
+            limit = 1 + number % 50
+            assert delays.take_due(now_ms, limit) == naive.take_due(now_ms, limit)
         elif step == "restart":
             delays, naive.over = restored(delays), set()
         _check(delays, naive)
@@ -108,26 +111,37 @@ def test_each_comes_at_its_time_however_many_chunks_there_are(is_shuffled: bool)
     taken = []
     for now_ms in range(1_000, 1_000 + 3 * count, 331):
         before = len(taken)
-        taken += delays.take_due(now_ms)
+        taken += delays.take_due(now_ms, ALL)
         assert all(now_ms - 331 < time_ms <= now_ms for time_ms, _ in taken[before:])
         assert delays.next_ms > now_ms
-    taken += delays.take_due(1 << 40)
+    taken += delays.take_due(1 << 40, ALL)
     assert taken == sorted((time_ms, BASE + number) for number, time_ms in enumerate(times))
     assert delays.next_ms == NEVER
+
+
+def test_of_many_that_come_at_once_the_first_come_first() -> None:
+    count = 9 * CHUNK_MAX
+    delays = Delays()
+    delays.add_all([BASE + number for number in range(count)], [1_000] * count)
+    for begin in range(0, count, 500):
+        assert delays.next_ms == 1_000
+        found = delays.take_due(1_000, 500)
+        assert found == [(1_000, BASE + number) for number in range(begin, min(begin + 500, count))]
+    assert (delays.waiting, delays.next_ms) == (0, NEVER)
 
 
 def test_chunk_that_gets_too_full_is_cut() -> None:
     delays, naive, random = Delays(), Naive(), Random(5)
     for number in range(CHUNK_MAX):
         _add(delays, naive, BASE + 4 * number, 1_000 + random.randrange(500))
-    assert delays.take_due(1_100) == naive.take_due(1_100)
+    assert delays.take_due(1_100, ALL) == naive.take_due(1_100, ALL)
     others = [BASE + 4 * number + 1 + number % 3 for number in range(CHUNK_MAX)] + [BASE - 1, BASE - 3]
     random.shuffle(others)
     for sequence in others:
         _add(delays, naive, sequence, 1_000 + random.randrange(500))
     _check(delays, naive)
     for now_ms in range(1_100, 1_600, 50):
-        assert delays.take_due(now_ms) == naive.take_due(now_ms)
+        assert delays.take_due(now_ms, ALL) == naive.take_due(now_ms, ALL)
         _check(delays, naive)
 
 
@@ -138,7 +152,7 @@ def test_message_takes_less_than_twenty_four_bytes() -> None:
         delays.add(BASE + number, 1_000 + random.randrange(31_536_000_000))
     assert delays.size_bytes() / count < 18
     for now_ms in range(0, 500_000_000, 10_000_000):  # each chunk was looked at
-        delays.take_due(now_ms)
+        delays.take_due(now_ms, ALL)
     assert delays.size_bytes() / delays.count < 24 + 128 * NEAR_AT_ONCE / CHUNK_MAX
     assert restored(delays).size_bytes() / count < 18
 
@@ -147,13 +161,13 @@ def test_times_that_are_changed_over_and_over_cost_no_memory() -> None:
     delays = Delays()
     for number in range(100):
         delays.add(BASE + number, 1_000 + number)
-    delays.take_due(1_010)
+    delays.take_due(1_010, ALL)
     few_bytes = delays.size_bytes()
     for round_ms in range(10_000):
         delays.remove(BASE + 50)
         delays.add(BASE + 50, 1_050 if round_ms % 2 else 1_011 + round_ms)
     assert delays.size_bytes() < few_bytes + 64_000
-    assert delays.take_due(1 << 40)[-1] == (1_099, BASE + 99)
+    assert delays.take_due(1 << 40, ALL)[-1] == (1_099, BASE + 99)
 
 
 def test_one_removed_twice_is_a_broken_invariant() -> None:
