@@ -63,7 +63,7 @@ class SubscriptionDefinition(Struct, forbid_unknown_fields=True, omit_defaults=T
 
 
 class TopicDefinition(Struct, forbid_unknown_fields=True):
-    """subscriptions: the JSON of a SubscriptionDefinition each, so that a long list is read and written bit by bit."""
+    """A topic with its subscriptions."""
 
     name: topic_commands.TopicName
     account: Account = ""
@@ -74,15 +74,16 @@ class TopicDefinition(Struct, forbid_unknown_fields=True):
     subscriptions: Annotated[list[Raw], Meta(max_length=limits.TOPIC_SUBSCRIPTIONS_MAX)] = []
 
 
-class _Outline(Struct, forbid_unknown_fields=True):
-    """A file of definitions whose queues and topics are not read yet. elasticq: the format."""
+# The lists hold the JSON of each item, so that a long list is read and written item by item.
+class Definitions(Struct, forbid_unknown_fields=True):
+    """The queues and topics of a server, as ``elasticq`` reads and writes them. elasticq: the format."""
 
     elasticq: Annotated[int, Meta(ge=0, le=limits.INTEGER_RANGE[1])]
     queues: Annotated[list[Raw], Meta(max_length=limits.QUEUES_MAX)]
     topics: Annotated[list[Raw], Meta(max_length=limits.TOPICS_MAX)] = []
 
 
-_OUTLINE: Final = msgspec.json.Decoder(_Outline)
+_OUTLINE: Final = msgspec.json.Decoder(Definitions)
 _QUEUE: Final = msgspec.json.Decoder(QueueDefinition)
 _TOPIC: Final = msgspec.json.Decoder(TopicDefinition)
 _SUBSCRIPTION: Final = msgspec.json.Decoder(SubscriptionDefinition)
@@ -209,7 +210,7 @@ async def load(source: AdminSource, body: bytes) -> Progress:
     return progress
 
 
-async def _outlined(body: bytes) -> _Outline:
+async def _outlined(body: bytes) -> Definitions:
     """Read all of a file, and keep of it only where each definition is. Raises NotExecuted."""
     pause = Pause()
     try:

@@ -12,7 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from elasticq.admin.api import OPENAPI, QUERY, Api, added
-from elasticq.admin.definitions import Definitions
+from elasticq.admin.definitions import Definitions, QueueDefinition, SubscriptionDefinition, TopicDefinition
 from elasticq.admin.rates import PERIOD_S
 from elasticq.admin.source import Waiting
 from elasticq.model.names import inner_owner
@@ -80,7 +80,14 @@ def test_a_text_of_a_url_has_the_bound_that_the_openapi_file_says(operator: Oper
 
 
 def test_the_openapi_file_has_the_shape_of_definitions_as_they_are_read() -> None:
-    _, shapes = msgspec.json.schema_components([Definitions], ref_template="#/components/schemas/{name}")
+    kinds = [Definitions, QueueDefinition, TopicDefinition, SubscriptionDefinition]
+    _, shapes = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
+    for list_of, name, item in (
+        ("Definitions", "queues", "QueueDefinition"),
+        ("Definitions", "topics", "TopicDefinition"),
+        ("TopicDefinition", "subscriptions", "SubscriptionDefinition"),
+    ):
+        shapes[list_of]["properties"][name]["items"] = {"$ref": f"#/components/schemas/{item}"}
     assert {name: API["components"]["schemas"][name] for name in shapes} == shapes
 
 
