@@ -9,13 +9,13 @@ import sys
 import time
 from collections.abc import Callable
 
-from elasticq.engine import group_sweep
-from elasticq.engine import mutations as m
 from elasticq.engine.apply import apply, apply_all
-from elasticq.engine.consumer_rows import ConsumerSet
+from elasticq.engine.consumer_groups import sweep as group_sweep
 from elasticq.engine.context import ExecutionContext
 from elasticq.engine.execute import execute
 from elasticq.engine.state import State
+from elasticq.engine.stored import mutations as m
+from elasticq.engine.stored.consumer_group_rows import ConsumerSet
 from elasticq.model.commands import Call, Command
 from elasticq.model.group_commands import (
     ElasticqHeartbeat,

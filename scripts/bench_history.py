@@ -23,9 +23,9 @@ from typing import Final
 import measure
 
 from elasticq import BUILD
-from elasticq.engine.invocations import Invocations
-from elasticq.engine.mutations import InvocationRecorded, encode
-from elasticq.http.caller import invocation
+from elasticq.engine.stored.invocations import Invocations
+from elasticq.engine.stored.mutations import InvocationRecorded, encode
+from elasticq.http.admission.caller import invocation
 from elasticq.model import commands as c
 from elasticq.model.names import DEFAULT_ACCOUNT
 from elasticq.node.node import Node

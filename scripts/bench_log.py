@@ -9,8 +9,8 @@ from pathlib import Path
 
 from elasticq.replication.records import Entry
 from elasticq.storage.files import DirectoryFiles
-from elasticq.storage.log import SegmentLog
-from elasticq.storage.records import encode_batch
+from elasticq.storage.log.records import encode_batch
+from elasticq.storage.log.segments import SegmentLog
 
 Append = Callable[[list[Entry]], None]
 

@@ -16,12 +16,12 @@ from pathlib import Path
 
 from bench_deep import BATCH, CONNECTIONS, Link, Server, served_link
 
-from elasticq.engine.mutations import MessageStored
 from elasticq.engine.ordering.delays import Delays
+from elasticq.engine.stored.mutations import MessageStored
 from elasticq.model.commands import MessageAttributeValue
 from elasticq.node.outputs import Committed
 from elasticq.storage.directory import DataDirectory
-from elasticq.storage.rows import Rows
+from elasticq.storage.rows.rows import Rows
 from elasticq.storage.snapshot import flush
 from elasticq.storage.sqlite import open_rows
 

@@ -196,7 +196,7 @@ USES: Final = uses()
 
 def test_the_sources_patterns_are_found() -> None:
     places = {use.place.partition(":")[0] for use in USES}
-    assert {"elasticq/http/head.py", "elasticq/wire/sigv4.py", "elasticq/server/settings.py"} <= places
+    assert {"elasticq/http/connection/head.py", "elasticq/wire/sigv4.py", "elasticq/server/settings.py"} <= places
     assert len(USES) > 60
 
 

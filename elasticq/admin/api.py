@@ -20,8 +20,8 @@ from elasticq.admin.calls import NotExecuted
 from elasticq.admin.pauses import Pause, in_order
 from elasticq.admin.rates import ALL, PERIOD_S, Key
 from elasticq.admin.source import AdminSource, Waiting
-from elasticq.engine.figures import QueueFigures
-from elasticq.engine.group_order import GroupOrder
+from elasticq.engine.views.figures import QueueFigures
+from elasticq.engine.views.message_group_order import GroupOrder
 from elasticq.model.limits import MEMBERS
 from elasticq.model.names import account_of, is_inner, queue_url, region_of
 from elasticq.peers.questions import Answer

@@ -13,10 +13,10 @@ from msgspec import Meta, Raw, Struct
 from elasticq.admin.calls import NotExecuted, ask, owner_of
 from elasticq.admin.pauses import Pause, in_order
 from elasticq.admin.source import AdminSource
-from elasticq.engine.filter_policy import MESSAGE_ATTRIBUTES, MESSAGE_BODY
-from elasticq.engine.mutations import SubscriptionSet, TopicSet
-from elasticq.engine.topic_attributes import FIFO
-from elasticq.engine.topics import FILTER, FILTER_SCOPE
+from elasticq.engine.filters.policy import MESSAGE_ATTRIBUTES, MESSAGE_BODY
+from elasticq.engine.stored.mutations import SubscriptionSet, TopicSet
+from elasticq.engine.stored.topic_attributes import FIFO
+from elasticq.engine.stored.topic_index import FILTER, FILTER_SCOPE
 from elasticq.model import limits, topic_commands
 from elasticq.model.commands import Attributes, QueueName, Tags
 from elasticq.model.limits import TOPIC_MEMBERS

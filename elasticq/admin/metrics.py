@@ -21,7 +21,7 @@ from prometheus_client.registry import Collector, CollectorRegistry
 
 from elasticq import BUILD, __version__
 from elasticq.admin.source import AdminSource, SubscriptionCounts
-from elasticq.engine.figures import QueueFigures
+from elasticq.engine.views.figures import QueueFigures
 from elasticq.model.histogram import Histogram
 from elasticq.node.settings import GroupStatus, NodeStatus
 from elasticq.runtime.meter import Messages, Meter, Published

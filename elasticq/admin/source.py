@@ -6,16 +6,16 @@ from typing import Protocol
 from msgspec import Struct
 
 from elasticq.admin.rates import Rates
-from elasticq.engine.figures import QueueFigures
-from elasticq.engine.group_order import GroupOrder
-from elasticq.engine.in_flight import InFlight
-from elasticq.engine.mutations import SubscriptionSet, TopicSet
+from elasticq.engine.stored.mutations import SubscriptionSet, TopicSet
+from elasticq.engine.views.figures import QueueFigures
+from elasticq.engine.views.in_flight import InFlight
+from elasticq.engine.views.message_group_order import GroupOrder
 from elasticq.model.commands import Command
 from elasticq.model.histogram import Histogram
 from elasticq.model.results import Result
 from elasticq.model.topic_results import PublishCounts
-from elasticq.node.background import Task
 from elasticq.node.orders import Order, OrderOutcome
+from elasticq.node.reports.background import Task
 from elasticq.node.settings import GroupStatus, LeaseStatus, NodeStatus
 from elasticq.peers.questions import Answer
 from elasticq.runtime.meter import Meter

@@ -23,7 +23,7 @@ def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def force_new(options: argparse.Namespace) -> int:
-    from elasticq.storage.force_new import force_new
+    from elasticq.storage.offline.force_new import force_new
 
     directory = options.directory
     if not options.yes and directory.is_dir():
@@ -38,19 +38,19 @@ def force_new(options: argparse.Namespace) -> int:
 
 
 def _backup(options: argparse.Namespace) -> int:
-    from elasticq.storage.backup import backup
+    from elasticq.storage.offline.backup import backup
 
     return _with_data(lambda: backup(options.directory, options.file))
 
 
 def _restore(options: argparse.Namespace) -> int:
-    from elasticq.storage.backup import restore
+    from elasticq.storage.offline.backup import restore
 
     return _with_data(lambda: restore(options.file, options.directory))
 
 
 def _repair(options: argparse.Namespace) -> int:
-    from elasticq.storage.repair import repair
+    from elasticq.storage.offline.repair import repair
 
     return _with_data(lambda: repair(options.directory))
 

@@ -8,10 +8,12 @@ A queue that does not exist answers a stranger like one that does, so that names
 
 from typing import Final
 
-from elasticq.engine import policies, policy, topic_access
-from elasticq.engine.actions.move_tasks import handle_of
 from elasticq.engine.context import ExecutionContext
+from elasticq.engine.policies import evaluation as policy
+from elasticq.engine.policies import queue_policies as policies
+from elasticq.engine.redrive.move_actions import handle_of
 from elasticq.engine.state import State
+from elasticq.engine.topics import access as topic_access
 from elasticq.model import commands as c
 from elasticq.model.actions import BY_NAME, OWNER_ONLY
 from elasticq.model.errors import AccessDenied

@@ -12,11 +12,11 @@ entries, rows at start and transfer chunks alike.
 from heapq import heappush
 from typing import Final
 
-from elasticq.engine import mutations as m
 from elasticq.engine.residency import drop, keep
-from elasticq.engine.rows import UNTOUCHED, Row
 from elasticq.engine.state import Queue, State
-from elasticq.engine.tables import RowChange
+from elasticq.engine.stored import mutations as m
+from elasticq.engine.stored.delivery_rows import UNTOUCHED, Row
+from elasticq.engine.stored.tables import RowChange
 from elasticq.engine.writers import (
     cluster,
     consumer_groups,

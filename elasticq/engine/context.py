@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from elasticq.engine.identity import TERM_SHIFT
 from elasticq.engine.matching import Matching
-from elasticq.engine.mutations import Mutation
 from elasticq.engine.state import Queue, State
+from elasticq.engine.stored.identity import TERM_SHIFT
+from elasticq.engine.stored.mutations import Mutation
 from elasticq.engine.tally import Tally
 from elasticq.model.commands import Call, DeclareQueue
 from elasticq.model.errors import MissingParameter, SqsError

@@ -13,10 +13,10 @@ from struct import Struct as Layout
 import msgspec
 from msgspec import Struct
 
-from elasticq.engine import mutations as m
-from elasticq.engine.invocations import TOO_MANY
-from elasticq.engine.recorded import Recorded
 from elasticq.engine.state import Queue, State
+from elasticq.engine.stored import mutations as m
+from elasticq.engine.stored.invocations import TOO_MANY
+from elasticq.engine.stored.recorded_call import Recorded
 from elasticq.model.errors import InvalidParameterValue
 
 _QUEUE = Layout(">QQB")

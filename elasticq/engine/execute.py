@@ -11,40 +11,40 @@ from zlib import compress, decompress
 
 import msgspec
 
-from elasticq.engine import access, fence
-from elasticq.engine import mutations as m
+from elasticq.engine import access
 from elasticq.engine.actions import (
     attributes,
     by_sequence,
-    consumer_groups,
-    dead_letters,
     declare,
     delete,
     leases,
-    move_tasks,
     peek,
     permissions,
     priority,
-    publish,
     queues,
     receive,
     schedule,
     send,
-    subscriptions,
     tags,
     testing,
-    topic_permissions,
-    topic_tags,
-    topics,
     visibility,
 )
+from elasticq.engine.consumer_groups import actions as consumer_groups
+from elasticq.engine.consumer_groups import fence
 from elasticq.engine.context import ExecutionContext, Outcome, named_queue
-from elasticq.engine.fan_out import sequence_number as publish_sequence
-from elasticq.engine.identity import sequence_number
-from elasticq.engine.invocations import TOO_MANY
 from elasticq.engine.ordering.kinds import kind_named
-from elasticq.engine.recorded import Recorded
+from elasticq.engine.redrive import list_sources as dead_letters
+from elasticq.engine.redrive import move_actions as move_tasks
 from elasticq.engine.state import State
+from elasticq.engine.stored import mutations as m
+from elasticq.engine.stored.identity import sequence_number
+from elasticq.engine.stored.invocations import TOO_MANY
+from elasticq.engine.stored.recorded_call import Recorded
+from elasticq.engine.topics import actions as topics
+from elasticq.engine.topics import permissions as topic_permissions
+from elasticq.engine.topics import publish, subscriptions
+from elasticq.engine.topics import tags as topic_tags
+from elasticq.engine.topics.fan_out import sequence_number as publish_sequence
 from elasticq.model import commands as c
 from elasticq.model import extensions, limits
 from elasticq.model import group_commands as g

@@ -11,11 +11,11 @@ from hashlib import blake2b
 from struct import Struct as Layout
 from typing import Final
 
-from elasticq.engine import mutations as m
 from elasticq.engine.context import ExecutionContext
-from elasticq.engine.invocations import Invocations
-from elasticq.engine.recorded import Recorded
 from elasticq.engine.state import Queue, State
+from elasticq.engine.stored import mutations as m
+from elasticq.engine.stored.invocations import Invocations
+from elasticq.engine.stored.recorded_call import Recorded
 
 _QUEUE: Final = Layout(">QQ")
 _TOO_MANY: Final = "Too many deduplication ids are remembered; try again later."

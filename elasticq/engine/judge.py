@@ -7,8 +7,8 @@ here, before it is in the log.
 from collections.abc import Callable
 from typing import Any, Final
 
-from elasticq.engine import mutations as m
-from elasticq.engine.invocations import KEY_BYTES
+from elasticq.engine.stored import mutations as m
+from elasticq.engine.stored.invocations import KEY_BYTES
 
 MAC_KEY_BYTES_MAX: Final = 64  # of the keyed hash
 _TASKS: Final = (m.RUNNING, m.COMPLETED, m.CANCELLING, m.CANCELLED, m.FAILED)

@@ -8,8 +8,8 @@ again with the finished ``Matching`` in its context. Nothing of it is stored: th
 from collections.abc import Iterator
 from typing import Final
 
-from elasticq.engine.filter_values import Budget
-from elasticq.engine.topics import Subscription, Topic
+from elasticq.engine.filters.values import Budget
+from elasticq.engine.stored.topic_index import Subscription, Topic
 from elasticq.model.commands import MessageAttributes
 from elasticq.model.errors import invalid_parameter
 

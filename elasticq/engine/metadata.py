@@ -5,10 +5,10 @@ from typing import Final
 
 import msgspec
 
-from elasticq.engine.contents import check_attributes, message_bytes
 from elasticq.engine.context import ExecutionContext
-from elasticq.engine.metadata_rows import MetadataForgotten, MetadataKept
 from elasticq.engine.state import Queue, State
+from elasticq.engine.stored.contents import check_attributes, message_bytes
+from elasticq.engine.stored.metadata_rows import MetadataForgotten, MetadataKept
 from elasticq.model import limits
 from elasticq.model.commands import MessageAttributeValue
 from elasticq.model.errors import InvalidParameterValue, OverLimit

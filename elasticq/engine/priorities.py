@@ -1,8 +1,8 @@
 """A message that goes from one priority queue to another keeps its priority, whatever it was given first."""
 
-from elasticq.engine import mutations as m
 from elasticq.engine.ordering.priority import arrival_priority
 from elasticq.engine.state import Queue
+from elasticq.engine.stored import mutations as m
 
 
 def kept(source: Queue, sequence: int, target: Queue, stored: m.Mutation) -> list[m.Mutation]:

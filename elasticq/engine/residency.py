@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from elasticq.engine.mutations import MessageStored
 from elasticq.engine.state import Queue, State
+from elasticq.engine.stored.mutations import MessageStored
 
 OVERHEAD_BYTES: Final = 464  # what a content costs in memory besides its texts, about
 ATTRIBUTE_BYTES: Final = 160  # the same of an attribute

@@ -8,29 +8,29 @@ messages that were never touched it is a range of sequences.
 from collections import deque
 from typing import Any
 
-from elasticq.engine.ages import Ages
-from elasticq.engine.consumer_groups import Groups
-from elasticq.engine.dead_letter_sources import DeadLetterSources
-from elasticq.engine.history import History
-from elasticq.engine.identity import Identity
-from elasticq.engine.invocations import Invocations
-from elasticq.engine.leases import Leases
-from elasticq.engine.metadata_rows import METADATA, MetadataKept
-from elasticq.engine.mutations import MOVE_TASKS, PUBLISHES, TABLES, MessageStored, MoveTaskSet, PublishSet
 from elasticq.engine.ordering.contract import Order
 from elasticq.engine.ordering.fifo import SCOPE_AT_CREATION
 from elasticq.engine.ordering.kinds import Kind, kind_of
+from elasticq.engine.ordering.leases import Leases
 from elasticq.engine.ordering.partitions import partitions_of
 from elasticq.engine.ordering.priority import DEFAULT_PRIORITY
 from elasticq.engine.ordering.ranges import Ranges
 from elasticq.engine.ordering.schedule import is_scheduled_queue
 from elasticq.engine.ordering.shares import Stored
 from elasticq.engine.ordering.sharing import Sharing, sharing_of
-from elasticq.engine.queue_names import QueueNames
-from elasticq.engine.redrive_policies import POLICY, Redrive, read_policy
-from elasticq.engine.rows import UNTOUCHED, Grace, Row
+from elasticq.engine.stored.ages import Ages
+from elasticq.engine.stored.call_history import History
+from elasticq.engine.stored.consumer_group_index import Groups
+from elasticq.engine.stored.dead_letter_sources import DeadLetterSources
+from elasticq.engine.stored.delivery_rows import UNTOUCHED, Grace, Row
+from elasticq.engine.stored.identity import Identity
+from elasticq.engine.stored.invocations import Invocations
+from elasticq.engine.stored.metadata_rows import METADATA, MetadataKept
+from elasticq.engine.stored.mutations import MOVE_TASKS, PUBLISHES, TABLES, MessageStored, MoveTaskSet, PublishSet
+from elasticq.engine.stored.queue_names import QueueNames
+from elasticq.engine.stored.redrive_policies import POLICY, Redrive, read_policy
+from elasticq.engine.stored.topic_index import Topics
 from elasticq.engine.stored_attributes import unreadable
-from elasticq.engine.topics import Topics
 from elasticq.model import limits
 from elasticq.model.errors import QueueDoesNotExist, SqsError
 

@@ -10,7 +10,7 @@ from typing import Final
 from elasticq.engine.ordering.priority import DEFAULT_PRIORITY
 from elasticq.engine.ordering.sharing import IN_FLIGHT_MAX, WEIGHTS, read_weights
 from elasticq.engine.ordering.standard import IDEMPOTENCY_WINDOW
-from elasticq.engine.redrive_policies import POLICY, read_policy
+from elasticq.engine.stored.redrive_policies import POLICY, read_policy
 from elasticq.model.errors import SqsError
 from elasticq.model.names import DEFAULT_ACCOUNT
 

@@ -9,14 +9,14 @@ its own memory of them.
 from heapq import heappop
 from itertools import islice
 
-from elasticq.engine import mutations as m
 from elasticq.engine import turns
-from elasticq.engine.invocations import SWEPT
-from elasticq.engine.leases import Key
 from elasticq.engine.metadata import Forgetter
 from elasticq.engine.ordering.contract import is_behind
 from elasticq.engine.ordering.counts import Counts
+from elasticq.engine.ordering.leases import Key
 from elasticq.engine.state import Queue, State
+from elasticq.engine.stored import mutations as m
+from elasticq.engine.stored.invocations import SWEPT
 from elasticq.engine.tally import Tally
 from elasticq.model.limits import (
     LEASE_KEPT_MIN_MS,

@@ -2,9 +2,9 @@
 
 from itertools import islice
 
-from elasticq.engine import mutations as m
 from elasticq.engine.ordering.shares import GONE, Stored
 from elasticq.engine.state import Queue
+from elasticq.engine.stored import mutations as m
 from elasticq.model.limits import MUTATION_ROWS_MAX
 
 

@@ -7,15 +7,15 @@ from logging import getLogger
 from time import perf_counter
 from typing import TYPE_CHECKING, Final, Protocol
 
-from elasticq.http.authenticator import Authenticator
-from elasticq.http.bounds import Bounds
-from elasticq.http.caller import Callers
-from elasticq.http.facts import Head
+from elasticq.http.admission.authenticator import Authenticator
+from elasticq.http.admission.caller import Callers
+from elasticq.http.admission.request_log import RequestLog
+from elasticq.http.connection.bounds import Bounds
+from elasticq.http.connection.facts import Head
+from elasticq.http.connection.head import HeadReader
+from elasticq.http.connection.outbox import Outbox
+from elasticq.http.connection.responses import Responses
 from elasticq.http.faults import Faults, Submit
-from elasticq.http.head import HeadReader
-from elasticq.http.outbox import Outbox
-from elasticq.http.request_log import RequestLog
-from elasticq.http.responses import Responses
 from elasticq.model.commands import Command, Origin, ReceiveMessage
 from elasticq.model.errors import InternalFailure, SqsError
 from elasticq.model.limits import SMALL_REQUEST_BYTES_MAX

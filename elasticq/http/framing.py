@@ -18,12 +18,12 @@ import re
 from abc import ABC, abstractmethod
 from typing import Final
 
-from elasticq.http import exchange
-from elasticq.http.chunks import Chunks
+from elasticq.http.connection import exchange
+from elasticq.http.connection.chunks import Chunks
+from elasticq.http.connection.exchange import Answer
+from elasticq.http.connection.facts import Head
+from elasticq.http.connection.head import CHUNKED, JSON, BadHead
 from elasticq.http.context import BUSY_TEXT, NEVER_MS, ServerContext
-from elasticq.http.exchange import Answer
-from elasticq.http.facts import Head
-from elasticq.http.head import CHUNKED, JSON, BadHead
 from elasticq.model.errors import RequestTooLarge, ServiceUnavailable, SqsError
 from elasticq.model.limits import HEAD_BYTES_MAX, REQUEST_BYTES_MAX, SMALL_REQUEST_BYTES_MAX
 from elasticq.wire.services import guess

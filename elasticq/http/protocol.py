@@ -13,14 +13,15 @@ import asyncio
 from time import perf_counter
 from typing import TYPE_CHECKING, cast
 
-from elasticq.http import audit, exchange
-from elasticq.http.caller import invocation
+from elasticq.http.admission import audit
+from elasticq.http.admission.caller import invocation
+from elasticq.http.connection import exchange
+from elasticq.http.connection.exchange import Answer
+from elasticq.http.connection.facts import Head
+from elasticq.http.connection.head import JSON, REST, without_body
 from elasticq.http.context import BUSY_TEXT, NEVER_MS, WAITING_FREE_BYTES, ServerContext, SlowPath, command_bytes
-from elasticq.http.exchange import Answer
-from elasticq.http.facts import Head
 from elasticq.http.faults import Submit
 from elasticq.http.framing import CLOSING, PARKED, SLOW, WRITING, YIELDED, Framing
-from elasticq.http.head import JSON, REST, without_body
 from elasticq.model.commands import Call, Command, Origin, ReceiveMessage
 from elasticq.model.errors import ServiceUnavailable, SqsError
 from elasticq.model.group_commands import ElasticqHeartbeat
@@ -34,7 +35,7 @@ from elasticq.wire.services import guess, of_operation
 if TYPE_CHECKING:
     from aiohttp.web_protocol import RequestHandler
 
-    from elasticq.http.rest_call import RestCall
+    from elasticq.http.pages.rest_call import RestCall
 
 _Pending = tuple[Head, Operation, Command, str, float]
 """A request whose reply is outstanding: head, operation, command, account, and when it began by perf_counter."""
@@ -398,7 +399,7 @@ class SqsProtocol(Framing):
 
 def _rest_call(connection: SqsProtocol, context: ServerContext, head: Head, body: bytes) -> "RestCall":
     """A hot request of the REST API, whose part is imported when first needed."""
-    from elasticq.http.rest_call import RestCall
+    from elasticq.http.pages.rest_call import RestCall
 
     return RestCall(connection, context, head, body)
 
@@ -406,7 +407,7 @@ def _rest_call(connection: SqsProtocol, context: ServerContext, head: Head, body
 def _slow_path(context: ServerContext) -> SlowPath:
     """aiohttp's part, imported when first needed: it is most of a start's CPU, and boto3 never needs it."""
     if context.slow_path is None:
-        from elasticq.http import slow
+        from elasticq.http.pages import slow
 
         context.slow_path = slow.SlowPath(context)
     return context.slow_path

@@ -5,7 +5,7 @@ Field names are AWS's in snake case; the JSON 1.0 names are derived by
 default that has a meaning: defaults are the engine's. Source of every shape:
 botocore's model ``sqs/2012-11-05``; members named ``Elasticq...`` are ours, of
 JSON 1.0 only but for those of a fence, which Query reads, too (ElasticqGroup, ElasticqToken, ElasticqPartition: see
-engine/fence.py). How much each may hold stands in ``limits.MEMBERS``.
+engine/consumer_groups/fence.py). How much each may hold stands in ``limits.MEMBERS``.
 """
 
 from typing import Annotated

@@ -13,7 +13,7 @@ from elasticq.model.limits import HEAD_BYTES_MAX, LONG_RANGE
 
 INT_MAX: Final = (1 << 63) - 1
 TERM_MAX: Final = (1 << 23) - 1
-"""A sequence is term << 40 | counter (engine/identity.py): the highest term whose sequences fit 63 bits."""
+"""A sequence is term << 40 | counter (engine/stored/identity.py): the highest term whose sequences fit 63 bits."""
 TERM_JUMP_MAX: Final = 1 << 16
 """How many terms a frame may be ahead of its receiver, which may have missed elections. Frames that are further ahead
 are refused, as a few of them could use up all terms."""

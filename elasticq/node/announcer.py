@@ -6,8 +6,8 @@ from elasticq.node.clock import ClusterClock
 from elasticq.node.effects import Effects
 from elasticq.node.forwarder import Forwarder
 from elasticq.node.forwarding import MasterIs, encode
+from elasticq.node.membership.peer import Peer
 from elasticq.node.outputs import Frame
-from elasticq.node.peer import Peer
 from elasticq.replication.replica import Replica
 
 TELL_MS: Final = 1_000

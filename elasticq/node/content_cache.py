@@ -11,10 +11,10 @@ next contents are fetched while those before them are delivered.
 from collections import deque
 from typing import Final
 
-from elasticq.engine import mutations as m
 from elasticq.engine import residency
 from elasticq.engine.ordering.contract import AHEAD_MAX
 from elasticq.engine.state import Queue, State
+from elasticq.engine.stored import mutations as m
 from elasticq.node.outputs import Committed, Fetch
 
 PINNED_BYTES_MAX: Final = 64 * 1_048_576

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from elasticq.engine import mutations as m
+from elasticq.engine.stored import mutations as m
 from elasticq.model.errors import SqsError
 from elasticq.model.results import Result
 

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from elasticq.engine.digest import delivery_digest
 from elasticq.engine.state import State
+from elasticq.engine.views.digest import delivery_digest
 from elasticq.replication.replica import Replica
 
 DIGESTS_MAX: Final = 16

@@ -6,9 +6,9 @@ from elasticq.model.commands import Call
 from elasticq.model.results import Result
 from elasticq.node.clock import ClusterClock
 from elasticq.node.effects import Effects
+from elasticq.node.membership.peer import Peer
 from elasticq.node.orders import Order
 from elasticq.node.outputs import Ticket
-from elasticq.node.peer import Peer
 from elasticq.node.settings import LeaseStatus, NodeStatus
 from elasticq.replication.messages import FrameError
 

@@ -9,17 +9,17 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from elasticq.engine import fence
-from elasticq.engine import mutations as m
-from elasticq.engine.actions.consumer_groups import awaited_view, heartbeat_wait_ms
 from elasticq.engine.actions.declare import at_first_use
 from elasticq.engine.actions.leases import is_leased
 from elasticq.engine.actions.receive import returned, wait_s
-from elasticq.engine.consumer_rows import ConsumerChanged, ConsumerRemoved, ResourceAssigned, ResourceFreed
+from elasticq.engine.consumer_groups import fence
+from elasticq.engine.consumer_groups.actions import awaited_view, heartbeat_wait_ms
 from elasticq.engine.execute import execute, seal_or_answer
 from elasticq.engine.matching import Unfinished
 from elasticq.engine.ordering.contract import ContentsMissing
 from elasticq.engine.state import State
+from elasticq.engine.stored import mutations as m
+from elasticq.engine.stored.consumer_group_rows import ConsumerChanged, ConsumerRemoved, ResourceAssigned, ResourceFreed
 from elasticq.model.commands import Call, ReceiveMessage
 from elasticq.model.errors import QueueDoesNotExist, ServiceUnavailable, SqsError, TopicThrottled
 from elasticq.model.extensions import ById, Peek
@@ -28,22 +28,22 @@ from elasticq.model.group_results import GroupViewResult
 from elasticq.model.limits import WAITERS_MAX
 from elasticq.model.names import queue_path
 from elasticq.model.results import ReceiveMessageResult, Result, SendMessageBatchResult, SendMessageResult
-from elasticq.node.backpressure import SendBackpressure
 from elasticq.node.clock import ClusterClock
 from elasticq.node.content_cache import ContentCache
 from elasticq.node.decision import Decision
-from elasticq.node.heartbeats import Heartbeats, WaitingHeartbeat
 from elasticq.node.journal import Journal
 from elasticq.node.judging import Judge
 from elasticq.node.leadership import TAKING_OVER, Leadership
-from elasticq.node.matchings import TOO_MANY, Matchings
 from elasticq.node.outputs import Fetch, HeldCall, Reply, Ticket
-from elasticq.node.pending_calls import Remote
-from elasticq.node.replies import Replies
 from elasticq.node.settings import NodeSettings
-from elasticq.node.undecided import Undecided
-from elasticq.node.waiters import Waiter, Waiters
-from elasticq.node.waiting_calls import WaitingCalls
+from elasticq.node.waits.backpressure import SendBackpressure
+from elasticq.node.waits.heartbeats import Heartbeats, WaitingHeartbeat
+from elasticq.node.waits.pending_calls import Remote
+from elasticq.node.waits.publishes import TOO_MANY, Matchings
+from elasticq.node.waits.replies import Replies
+from elasticq.node.waits.undecided import Undecided
+from elasticq.node.waits.waiters import Waiter, Waiters
+from elasticq.node.waits.waiting_calls import WaitingCalls
 from elasticq.replication.replica import Replica
 
 DEAD_LETTERS: Final = 10, 1_000  # commands, and messages in all, after which a receive moves only what it found last

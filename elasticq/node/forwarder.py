@@ -13,9 +13,9 @@ from typing import Final
 
 from elasticq.engine.context import ExecutionContext
 from elasticq.engine.execute import execute
-from elasticq.engine.invocations import KEY_BYTES
 from elasticq.engine.ordering.contract import ContentsMissing
 from elasticq.engine.state import State
+from elasticq.engine.stored.invocations import KEY_BYTES
 from elasticq.model.commands import Call
 from elasticq.model.errors import InternalFailure, ServiceUnavailable, SqsError
 from elasticq.model.limits import FRAME_BYTES_MAX, INVOCATION_DETAILS_BYTES_MAX, INVOCATIONS_MAX
@@ -39,11 +39,11 @@ from elasticq.node.forwarding import (
 from elasticq.node.judging import Judge
 from elasticq.node.keeper import UNKNOWN, Keeper, refused_call
 from elasticq.node.leadership import TAKING_OVER, Leadership
-from elasticq.node.members import Members, name_of
+from elasticq.node.membership.members import Members, name_of
 from elasticq.node.outputs import Frame, HeldCall, Reply
-from elasticq.node.pending_calls import Remote, Sent
 from elasticq.node.settings import NodeSettings
-from elasticq.node.waiting_calls import WaitingCalls, is_read
+from elasticq.node.waits.pending_calls import Remote, Sent
+from elasticq.node.waits.waiting_calls import WaitingCalls, is_read
 from elasticq.replication.messages import FrameError
 from elasticq.replication.replica import MASTER, Replica
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from elasticq.engine.invocations import KEY_BYTES
+from elasticq.engine.stored.invocations import KEY_BYTES
 from elasticq.model import (
     commands,
     errors,

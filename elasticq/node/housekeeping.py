@@ -5,18 +5,19 @@ member keeps the log short and gives back the memory of what was purged.
 
 from typing import Final
 
-from elasticq.engine import deliveries, group_sweep
-from elasticq.engine.move_tasks import Mover
+from elasticq.engine.consumer_groups import sweep as group_sweep
+from elasticq.engine.redrive.mover import Mover
 from elasticq.engine.state import State
 from elasticq.engine.sweep import Sweeper, reclaim
+from elasticq.engine.topics import deliveries
 from elasticq.model.topic_results import PublishCounts
-from elasticq.node.backpressure import SendBackpressure
 from elasticq.node.content_cache import ContentCache
 from elasticq.node.executor import Executor
 from elasticq.node.journal import Journal
 from elasticq.node.judging import Judge
+from elasticq.node.membership.voter_changes import VoterChanges
 from elasticq.node.settings import NodeSettings
-from elasticq.node.voter_changes import VoterChanges
+from elasticq.node.waits.backpressure import SendBackpressure
 from elasticq.replication.replica import Replica
 
 SWEEP_MS: Final = 1_000

@@ -10,11 +10,11 @@ entry is being synced share the open one: group commit. A follower applies an en
 
 from collections import deque
 
-from elasticq.engine import mutations as m
 from elasticq.engine.apply import apply, apply_all
 from elasticq.engine.context import ExecutionContext
-from elasticq.engine.move_tasks import Mover
+from elasticq.engine.redrive.mover import Mover
 from elasticq.engine.state import State
+from elasticq.engine.stored import mutations as m
 from elasticq.engine.writers.contract import Undo, roll_back
 from elasticq.model.commands import Call
 from elasticq.model.limits import ENTRY_BYTES_MAX
@@ -24,7 +24,7 @@ from elasticq.node.decision import Decision
 from elasticq.node.digests import Digests
 from elasticq.node.effects import Effects
 from elasticq.node.judging import Judge
-from elasticq.node.members import read_payload
+from elasticq.node.membership.members import read_payload
 from elasticq.node.outlet import Outlet
 from elasticq.node.outputs import Committed
 from elasticq.node.settings import NodeSettings

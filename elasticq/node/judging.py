@@ -10,13 +10,13 @@ invariant of its own state.
 from collections.abc import Callable
 from typing import Final
 
-from elasticq.engine import mutations as m
 from elasticq.engine.apply import apply_all
 from elasticq.engine.context import ExecutionContext, Outcome
 from elasticq.engine.judge import judge
 from elasticq.engine.matching import Unfinished
 from elasticq.engine.ordering.contract import ContentsMissing
 from elasticq.engine.state import State
+from elasticq.engine.stored import mutations as m
 from elasticq.engine.writers.contract import Undo, roll_back
 from elasticq.model.commands import Call
 from elasticq.model.errors import InternalFailure, RequestTooLarge, SqsError

@@ -38,8 +38,8 @@ from elasticq.node.forwarding import (
 )
 from elasticq.node.judging import Judge
 from elasticq.node.outputs import Frame, HeldCall, Reply, Ticket
-from elasticq.node.pending_calls import FAREWELL_MS, PendingCalls, Remote, Sent
-from elasticq.node.waiting_calls import WaitingCalls, is_read, may_wait
+from elasticq.node.waits.pending_calls import FAREWELL_MS, PendingCalls, Remote, Sent
+from elasticq.node.waits.waiting_calls import WaitingCalls, is_read, may_wait
 from elasticq.replication.messages import FrameError
 
 UNKNOWN: Final = "The master did not answer; the outcome is unknown, a retry is safe."

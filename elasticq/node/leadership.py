@@ -11,12 +11,12 @@ a complete state.
 
 from typing import Final
 
-from elasticq.engine import mutations as m
 from elasticq.engine.state import State
+from elasticq.engine.stored import mutations as m
 from elasticq.node.clock import ClusterClock
 from elasticq.node.journal import Journal
 from elasticq.node.judging import Judge
-from elasticq.node.members import founding
+from elasticq.node.membership.members import founding
 from elasticq.replication.replica import Replica
 from elasticq.replication.seeded_random import SeededRandom
 

@@ -35,20 +35,18 @@ These rules cross the parts:
 
 from collections.abc import Iterable
 
-from elasticq.engine import mutations as m
-from elasticq.engine.move_tasks import Mover
+from elasticq.engine.redrive.mover import Mover
 from elasticq.engine.state import State
+from elasticq.engine.stored import mutations as m
 from elasticq.model.commands import Call
 from elasticq.model.errors import ServiceUnavailable
 from elasticq.model.results import ReceiveMessageResult, Result
 from elasticq.node.announcer import Announcer
-from elasticq.node.backpressure import SendBackpressure
 from elasticq.node.clock import ClusterClock
 from elasticq.node.content_cache import ContentCache
 from elasticq.node.digests import Digests
 from elasticq.node.driven import Driven
 from elasticq.node.effects import Effects
-from elasticq.node.event_log import EventLog
 from elasticq.node.executor import LOST, Executor
 from elasticq.node.forwarder import Forwarder
 from elasticq.node.forwarding import FORWARDED, ContentRefused, check_sender
@@ -56,17 +54,19 @@ from elasticq.node.housekeeping import Housekeeping
 from elasticq.node.journal import Journal
 from elasticq.node.judging import Judge
 from elasticq.node.leadership import Leadership
-from elasticq.node.members import Members
+from elasticq.node.membership.members import Members
+from elasticq.node.membership.peer import Peer
+from elasticq.node.membership.voter_changes import NOT_THE_MASTER, VoterChanges
 from elasticq.node.orders import Order, OrderDone, OrderRefused, TransferMastership, VerifyRows
 from elasticq.node.outlet import Outlet
 from elasticq.node.outputs import Fetch, HeldCall, Reply, Ticket, Wanted
-from elasticq.node.peer import Peer
-from elasticq.node.replies import Replies
+from elasticq.node.reports.event_log import EventLog
+from elasticq.node.reports.status import StatusReport
 from elasticq.node.restoring import restore
 from elasticq.node.settings import LeaseStatus, NodeSettings, NodeStatus
-from elasticq.node.status import StatusReport
-from elasticq.node.voter_changes import NOT_THE_MASTER, VoterChanges
-from elasticq.node.waiting_calls import WaitingCalls
+from elasticq.node.waits.backpressure import SendBackpressure
+from elasticq.node.waits.replies import Replies
+from elasticq.node.waits.waiting_calls import WaitingCalls
 from elasticq.replication import messages
 from elasticq.replication.election import Timing
 from elasticq.replication.events import (

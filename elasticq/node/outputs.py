@@ -4,7 +4,7 @@ from collections.abc import Hashable
 
 from msgspec import Struct
 
-from elasticq.engine.mutations import Mutation
+from elasticq.engine.stored.mutations import Mutation
 from elasticq.model.commands import Call
 from elasticq.model.errors import SqsError
 from elasticq.model.results import Result

@@ -16,13 +16,13 @@ from elasticq.node.effects import Effects
 from elasticq.node.forwarding import FORWARDED, Answer, ContentRefused, Header, MasterIs, NotMaster
 from elasticq.node.judging import Judge
 from elasticq.node.keeper import Keeper
-from elasticq.node.members import GREETED_LEVEL, name_of
+from elasticq.node.membership.members import GREETED_LEVEL, name_of
+from elasticq.node.membership.peer import Peer
 from elasticq.node.orders import Order, OrderRefused
 from elasticq.node.outputs import HeldCall, Reply, Ticket
-from elasticq.node.peer import Peer
-from elasticq.node.pending_calls import Sent
 from elasticq.node.settings import LeaseStatus, MemberStatus, NodeSettings, NodeStatus
-from elasticq.node.waiting_calls import WaitingCalls, is_read
+from elasticq.node.waits.pending_calls import Sent
+from elasticq.node.waits.waiting_calls import WaitingCalls, is_read
 from elasticq.replication.messages import FrameError
 from elasticq.replication.replica import MASTER
 

@@ -6,9 +6,9 @@ A row that cannot be applied is damage. It is set aside: the node starts without
 from collections.abc import Iterable
 from typing import Final
 
-from elasticq.engine import mutations as m
 from elasticq.engine.apply import apply
 from elasticq.engine.state import State
+from elasticq.engine.stored import mutations as m
 from elasticq.node.effects import Effects
 from elasticq.node.outputs import Failure, News
 

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from elasticq.node.peer import Peer
+from elasticq.node.membership.peer import Peer
 from elasticq.peers.messages import Hello
 
 SAME_AGE_S = 1.0

@@ -14,7 +14,7 @@ from ifaddr import get_adapters
 from zeroconf import InterfaceChoice, IPVersion, ServiceStateChange, Zeroconf
 from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo, AsyncZeroconf
 
-from elasticq.node.peer import Peer
+from elasticq.node.membership.peer import Peer
 from elasticq.peers.addresses import WILDCARDS, is_dialable, is_loopback, join
 
 SERVICE_TYPE = "_elasticq._tcp.local."

@@ -18,7 +18,7 @@ that, goes on with whichever of its own two that was.
 from hashlib import blake2b
 from hmac import compare_digest
 
-from elasticq.node.peer import Peer
+from elasticq.node.membership.peer import Peer
 from elasticq.peers.errors import OtherClusterName, OtherProtocol, SelfMet, TwoClusters, UnexpectedKind, WrongSecret
 from elasticq.peers.frames import HELLO, PROOF
 from elasticq.peers.messages import PROTOCOL_MAX, PROTOCOL_MIN, SCHEMA, Hello, Purpose, decode, encode

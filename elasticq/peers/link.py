@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
-from elasticq.node.peer import Peer
+from elasticq.node.membership.peer import Peer
 from elasticq.peers.admission import claim_of
 from elasticq.peers.connection import Connection
 from elasticq.peers.errors import BadMessage, PeerError, UnexpectedKind

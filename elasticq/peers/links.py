@@ -1,6 +1,6 @@
 """The links of this member: who is linked, since when without a break, and what went over links that have ended."""
 
-from elasticq.node.peer import Peer
+from elasticq.node.membership.peer import Peer
 from elasticq.peers.admission import Claim
 from elasticq.peers.link import Link
 

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from elasticq.model.ranges import Count, Index, PeerText
-from elasticq.node.peer import Peer
+from elasticq.node.membership.peer import Peer
 from elasticq.peers.errors import BadMessage
 
 PROTOCOL_MIN = 1

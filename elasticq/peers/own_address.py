@@ -2,7 +2,7 @@
 
 import msgspec
 
-from elasticq.node.peer import Peer
+from elasticq.node.membership.peer import Peer
 from elasticq.peers.addresses import WILDCARDS, is_dialable, join, split
 
 

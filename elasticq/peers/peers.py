@@ -15,8 +15,8 @@ from typing import Protocol
 
 from elasticq.net.acceptor import Acceptor, listeners_of
 from elasticq.net.crowd import who_gives_way
+from elasticq.node.membership.peer import Peer
 from elasticq.node.outputs import Frame, Wanted
-from elasticq.node.peer import Peer
 from elasticq.peers.addresses import split
 from elasticq.peers.admission import claim_of, is_elder, is_rival, proxies_max, replaces
 from elasticq.peers.book import RUMOUR_S, Book

@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from elasticq.engine.envelopes import CONFIRMATION, NOTIFICATION, WRITTEN, with_signature
+from elasticq.engine.stored.envelopes import CONFIRMATION, NOTIFICATION, WRITTEN, with_signature
 from elasticq.model.results import ReceivedMessage
 from elasticq.push.signer import Signer
 from elasticq.wire.headers import NOTIFICATION_TYPE

@@ -19,10 +19,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from elasticq.engine.delivery_policies import DEFAULT, DeliveryPolicy, InvalidDeliveryPolicy, in_force
-from elasticq.engine.envelopes import FAREWELL, NOTIFICATION
 from elasticq.engine.state import State
-from elasticq.engine.topics import Subscription, Topic
+from elasticq.engine.stored.delivery_policies import DEFAULT, DeliveryPolicy, InvalidDeliveryPolicy, in_force
+from elasticq.engine.stored.envelopes import FAREWELL, NOTIFICATION
+from elasticq.engine.stored.topic_index import Subscription, Topic
 from elasticq.model.commands import Call, ChangeMessageVisibility, Command, DeleteMessage, ReceiveMessage, SendMessage
 from elasticq.model.errors import QueueDoesNotExist, SqsError
 from elasticq.model.names import topic_arn

@@ -26,7 +26,7 @@ from cryptography.hazmat.primitives.hashes import SHA1, SHA256
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
-from elasticq.engine.envelopes import CONFIRMATION, FAREWELL, NOTIFICATION
+from elasticq.engine.stored.envelopes import CONFIRMATION, FAREWELL, NOTIFICATION
 
 PRIME_BYTES: Final = 128
 EXPONENT: Final = 65_537

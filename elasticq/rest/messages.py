@@ -27,7 +27,7 @@ from elasticq.rest import shapes as s
 from elasticq.rest.api import Request
 
 _OURS: Final = (PRIORITY, DELIVER_AT)
-_HANDLE_SEQUENCE: Final = slice(9, 17)  # in the bytes of a receipt handle: engine/identity.py
+_HANDLE_SEQUENCE: Final = slice(9, 17)  # in the bytes of a receipt handle: engine/stored/identity.py
 _decode_metadata: Final = msgspec.json.Decoder(dict[str, str]).decode
 _TIMEOUT: Final = "VisibilityTimeout"
 _LATEST_S: Final = 1 << 40  # no time, but a priority

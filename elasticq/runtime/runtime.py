@@ -25,16 +25,16 @@ from typing import Any, Protocol, cast
 
 from msgspec.structs import replace
 
-from elasticq.engine.mutations import MessageStored
+from elasticq.engine.stored.mutations import MessageStored
 from elasticq.model.commands import Call
 from elasticq.model.errors import SqsError
 from elasticq.model.results import Result
 from elasticq.node.digests import DAMAGED, DIGESTS_MAX
 from elasticq.node.driven import Driven
+from elasticq.node.membership.peer import Peer
 from elasticq.node.node import Node
 from elasticq.node.orders import Order
 from elasticq.node.outputs import Fetch, Frame, News, Wanted
-from elasticq.node.peer import Peer
 from elasticq.node.settings import LeaseStatus, NodeStatus
 from elasticq.replication.messages import FrameError
 from elasticq.replication.records import Entry

@@ -26,10 +26,10 @@ from typing import Final
 
 from elasticq import BUILD
 from elasticq.admin.port import AdminPort
-from elasticq.http.bounds import Bounds
+from elasticq.http.admission.request_log import Observer, RequestLog
+from elasticq.http.connection.bounds import Bounds
 from elasticq.http.context import ServerContext
 from elasticq.http.protocol import SqsProtocol
-from elasticq.http.request_log import Observer, RequestLog
 from elasticq.net.acceptor import Acceptor
 from elasticq.runtime.meter import Meter
 from elasticq.runtime.runtime import Runtime
@@ -209,7 +209,7 @@ async def _serve(
         print(f"peers listening on {member.peer_address}", flush=True)
     notify(READY)
     # aiohttp is most of a start's CPU: its import begins when the first requests can be answered already.
-    imported = loop.run_in_executor(None, import_module, "elasticq.http.slow")
+    imported = loop.run_in_executor(None, import_module, "elasticq.http.pages.slow")
     opening = loop.create_task(_open_admin(admin, imported))
     status = await member.ended
     if not is_supervised():  # its supervisor says so, as this may be a restart

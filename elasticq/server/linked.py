@@ -10,8 +10,8 @@ from typing import Final
 
 from elasticq.model.histogram import Histogram
 from elasticq.node.forwarding import ContentRefused
+from elasticq.node.membership.peer import Peer
 from elasticq.node.outputs import Frame
-from elasticq.node.peer import Peer
 from elasticq.peers.peers import Peers
 from elasticq.peers.questions import Answer, NotAnswered
 from elasticq.peers.settings import PeerSettings, PeerSettingsError

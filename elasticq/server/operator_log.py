@@ -4,12 +4,12 @@ import logging
 from asyncio import AbstractEventLoop, Future
 from typing import Final
 
-from elasticq.node.members import name_of
+from elasticq.node.membership.members import name_of
+from elasticq.node.membership.peer import Peer
 from elasticq.node.outputs import News
-from elasticq.node.peer import Peer
 from elasticq.replication.records import Entry
 from elasticq.storage.directory import DataDirectory
-from elasticq.storage.discarded import Discarded
+from elasticq.storage.rows.discarded import Discarded
 
 _log: Final = logging.getLogger("elasticq.server.member")
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct, field
 
-from elasticq.engine import queue_attributes
+from elasticq.engine.actions import queue_attributes
 from elasticq.engine.actions.tags import check_count, check_tags
 from elasticq.engine.ordering.kinds import FIFO, STANDARD, Kind, kind_named, kind_of
 from elasticq.engine.ordering.partitions import PARTITIONS

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from elasticq.extras import how_to_install
-from elasticq.http.request_log import Observer, Seen
+from elasticq.http.admission.request_log import Observer, Seen
 from elasticq.server.settings import Otel, SettingsError
 
 if TYPE_CHECKING:

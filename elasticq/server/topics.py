@@ -6,8 +6,8 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from elasticq.engine.subscription_attributes import Endpoint, check_endpoint, checked
-from elasticq.engine.topic_attributes import at_creation
+from elasticq.engine.stored.subscription_attributes import Endpoint, check_endpoint, checked
+from elasticq.engine.stored.topic_attributes import at_creation
 from elasticq.model.errors import SqsError
 from elasticq.model.names import FIFO_SUFFIX, has_fifo_suffix, is_topic_name, queue_arn, topic_arn
 from elasticq.model.topic_commands import CreateTopic, Subscribe, Tag

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Final
 from elasticq.admin import asking
 from elasticq.admin.rates import Rates
 from elasticq.admin.source import Event, FindSubscription, SubscriptionCounts, Waiting
-from elasticq.engine.figures import QueueFigures, figures
-from elasticq.engine.group_order import GroupOrder, group_order
-from elasticq.engine.in_flight import InFlight, in_flight
-from elasticq.engine.mutations import SubscriptionSet, TopicSet
 from elasticq.engine.state import Queue
+from elasticq.engine.stored.mutations import SubscriptionSet, TopicSet
+from elasticq.engine.stored.topic_index import QUEUE_PROTOCOL, Subscription, Topic
 from elasticq.engine.tally import Tally
-from elasticq.engine.topics import QUEUE_PROTOCOL, Subscription, Topic
-from elasticq.http import audit
+from elasticq.engine.views.figures import QueueFigures, figures
+from elasticq.engine.views.in_flight import InFlight, in_flight
+from elasticq.engine.views.message_group_order import GroupOrder, group_order
+from elasticq.http.admission import audit
 from elasticq.http.context import ServerContext
 from elasticq.http.protocol import SqsProtocol
 from elasticq.model.commands import Call, Command
@@ -24,13 +24,13 @@ from elasticq.model.errors import SqsError
 from elasticq.model.histogram import Histogram
 from elasticq.model.results import Result, StaleResult
 from elasticq.model.topic_results import PublishCounts
-from elasticq.node.background import Task, of_member, of_state
-from elasticq.node.members import name_of
+from elasticq.node.membership.members import name_of
 from elasticq.node.node import Node
 from elasticq.node.orders import Order, OrderOutcome
-from elasticq.node.pending_calls import Remote
 from elasticq.node.proxy import PROXY
+from elasticq.node.reports.background import Task, of_member, of_state
 from elasticq.node.settings import GroupStatus, LeaseStatus, NodeStatus
+from elasticq.node.waits.pending_calls import Remote
 from elasticq.peers.questions import Answer
 from elasticq.runtime.clock import boot_ms
 from elasticq.runtime.meter import Meter

@@ -17,18 +17,18 @@ from random import Random
 import msgspec
 from msgspec import Struct
 
-from elasticq.engine.dump import dump
-from elasticq.engine.mutations import MessageStored, Mutation
 from elasticq.engine.state import State
+from elasticq.engine.stored.mutations import MessageStored, Mutation
+from elasticq.engine.views.dump import dump
 from elasticq.node.outputs import Committed, Fetch
 from elasticq.replication.records import Base, Durable, Entry, Record, Truncation, Vote
 from elasticq.sim.files import SimulatedFiles
-from elasticq.storage import schema
-from elasticq.storage.batches import Batch
 from elasticq.storage.interface import Loaded
-from elasticq.storage.log import SegmentLog
-from elasticq.storage.restore import read_base
-from elasticq.storage.rows import Rows
+from elasticq.storage.log.segments import SegmentLog
+from elasticq.storage.rows import schema
+from elasticq.storage.rows.batches import Batch
+from elasticq.storage.rows.restore import read_base
+from elasticq.storage.rows.rows import Rows
 from elasticq.storage.snapshot import flush
 from elasticq.storage.start import compose
 

@@ -3,7 +3,7 @@
 from random import Random
 
 from elasticq.storage.files import Files
-from elasticq.storage.records import SECTOR_BYTES
+from elasticq.storage.log.records import SECTOR_BYTES
 
 PADDING_BYTES = 4_096
 

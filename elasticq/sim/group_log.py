@@ -14,9 +14,10 @@ from elasticq.checks.group_history import (
     TookOver,
 )
 from elasticq.checks.queue_history import Jump
-from elasticq.engine import mutations as m
-from elasticq.engine.actions.consumer_groups import consumer_id, resource_name
-from elasticq.engine.consumer_rows import (
+from elasticq.engine.consumer_groups.actions import consumer_id, resource_name
+from elasticq.engine.ordering.partitions import PARTITIONS
+from elasticq.engine.stored import mutations as m
+from elasticq.engine.stored.consumer_group_rows import (
     WHOLE,
     ConsumerGroupSet,
     ConsumerRemoved,
@@ -25,7 +26,6 @@ from elasticq.engine.consumer_rows import (
     ResourceAssigned,
     ResourceFreed,
 )
-from elasticq.engine.ordering.partitions import PARTITIONS
 
 PREFIX = "shared-"
 """What the names of the groups' queues begin with; no other queue's does."""

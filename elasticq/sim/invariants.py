@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from elasticq.checks.history import Event, Send
 from elasticq.checks.queue_history import Jump
-from elasticq.engine import mutations
-from elasticq.engine.digest import state_digest
+from elasticq.engine.stored import mutations
+from elasticq.engine.views.digest import state_digest
 from elasticq.model.errors import ServiceUnavailable, SqsError
 from elasticq.model.results import ReceiveMessageResult, Result, SendMessageBatchResult, SendMessageResult
-from elasticq.node.members import FOUNDING_TERM
+from elasticq.node.membership.members import FOUNDING_TERM
 from elasticq.node.outputs import Reply
 from elasticq.node.settings import Mode
 from elasticq.replication.membership import Membership

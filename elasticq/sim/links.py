@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from elasticq.node.peer import Peer
+from elasticq.node.membership.peer import Peer
 from elasticq.sim.cluster import Cluster
 from elasticq.sim.member import Member
 from elasticq.sim.process import Process

@@ -28,9 +28,9 @@ from elasticq.sim.process import OrderGiver, Process
 from elasticq.sim.queues import limits_of
 from elasticq.sim.scheduler import Scheduler
 from elasticq.sim.trace import Trace
-from elasticq.storage.batches import Batch
 from elasticq.storage.gate import SyncGate
 from elasticq.storage.interface import Loaded
+from elasticq.storage.rows.batches import Batch
 
 TAG_AT, VOTE_TAG, APPEND_TAG = 2, 4, 5  # in a frame: version, array head, tag; an Append promises nothing: not decoded
 REPLICATION = 1  # a frame's first byte; forwarded messages between nodes have another

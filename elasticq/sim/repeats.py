@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from elasticq.engine import mutations as m
-from elasticq.engine.invocations import SWEPT
+from elasticq.engine.stored import mutations as m
+from elasticq.engine.stored.invocations import SWEPT
 from elasticq.model.errors import ElasticqUnknownConsumer, ServiceUnavailable, SqsError
 from elasticq.model.limits import INVOCATION_WINDOW_MS
 from elasticq.model.results import ReceiveMessageResult, Result

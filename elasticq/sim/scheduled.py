@@ -1,7 +1,7 @@
 """Nothing is handed out before the time that its sender said, whoever is master then."""
 
-from elasticq.engine import mutations as m
 from elasticq.engine.ordering.schedule import DELIVER_AT
+from elasticq.engine.stored import mutations as m
 
 
 class Scheduled:

@@ -2,8 +2,8 @@
 
 from elasticq.engine.ordering.looks import as_a
 from elasticq.engine.ordering.shared import SharedOrder
-from elasticq.engine.rows import Row
 from elasticq.engine.state import Queue, State
+from elasticq.engine.stored.delivery_rows import Row
 
 AHEAD = 12
 

@@ -11,11 +11,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from elasticq.storage import install, schema
+from elasticq.storage import install
 from elasticq.storage.directory import DataDirectory, sync_directory, sync_file
 from elasticq.storage.errors import DataError
-from elasticq.storage.log import LogImage, SegmentLog
-from elasticq.storage.salvage import NothingToSalvage, salvage
+from elasticq.storage.log.segments import LogImage, SegmentLog
+from elasticq.storage.rows import schema
+from elasticq.storage.rows.salvage import NothingToSalvage, salvage
 from elasticq.storage.snapshot import base_of
 from elasticq.storage.start import others_of
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from elasticq.engine.mutations import MessageStored, Mutation
+from elasticq.engine.stored.mutations import MessageStored, Mutation
 from elasticq.model.histogram import Histogram
 from elasticq.node.outputs import Committed, Fetch
 from elasticq.replication.records import Durable, Record

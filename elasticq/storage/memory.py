@@ -18,13 +18,13 @@ from typing import Final, NoReturn
 
 import msgspec
 
-from elasticq.engine.dump import dump
-from elasticq.engine.mutations import Mutation
 from elasticq.engine.state import State
+from elasticq.engine.stored.mutations import Mutation
+from elasticq.engine.views.dump import dump
 from elasticq.node.outputs import Committed, Fetch
 from elasticq.replication.records import Base, Durable, Record, Vote
 from elasticq.storage.interface import Loaded, OnFetched, OnStored, OnSynced, Storage
-from elasticq.storage.rows import Rows
+from elasticq.storage.rows.rows import Rows
 from elasticq.storage.snapshot import Snapshot, SnapshotRefused, Snapshots, check, fill
 
 SnapshotSource = Callable[[], tuple[State, Base]]

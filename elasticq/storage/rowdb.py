@@ -30,17 +30,17 @@ from typing import Any, Final, TypeVar
 
 import aiosqlite
 
-from elasticq.engine.mutations import MessageStored
+from elasticq.engine.stored.mutations import MessageStored
 from elasticq.node.outputs import Committed, Fetch
 from elasticq.replication.records import Base
-from elasticq.storage import schema
-from elasticq.storage.batches import Batch
 from elasticq.storage.errors import Damaged
 from elasticq.storage.interface import Damage, OnDamaged, OnFetched, OnStored
-from elasticq.storage.pages import runs_of
-from elasticq.storage.rows import Rows
+from elasticq.storage.rows import schema
+from elasticq.storage.rows.batches import Batch
+from elasticq.storage.rows.pages import runs_of
+from elasticq.storage.rows.rows import Rows
+from elasticq.storage.rows.statements import fetches
 from elasticq.storage.snapshot import SnapshotRefused, vacuum_into
-from elasticq.storage.statements import fetches
 from elasticq.storage.writer import OnFailure
 
 FLUSH_MESSAGES: Final = 8_192

@@ -15,14 +15,14 @@ from typing import Final
 
 from msgspec import Struct
 
-from elasticq.engine.mutations import Mutation
+from elasticq.engine.stored.mutations import Mutation
 from elasticq.node.outputs import Committed
 from elasticq.replication.records import Base
-from elasticq.storage import schema
 from elasticq.storage.directory import sync_file
 from elasticq.storage.errors import Damaged, DataError, FormatTooNew
-from elasticq.storage.restore import damage_found, read_base
-from elasticq.storage.rows import Rows
+from elasticq.storage.rows import schema
+from elasticq.storage.rows.restore import damage_found, read_base
+from elasticq.storage.rows.rows import Rows
 
 FILES_MAX: Final = 2
 STALE_ENTRIES: Final = 10_000  # a file that is further behind is made anew, if there is room for one
@@ -189,7 +189,7 @@ def _read_only(file: Path) -> sqlite3.Connection:
 
 
 def fill(file: Path, base: Base, parts: Iterable[list[Mutation]]) -> None:
-    """Write a state, given in parts (engine/dump.py), to a new durable file; blocks."""
+    """Write a state, given in parts (engine/views/dump.py), to a new durable file; blocks."""
     file.touch(0o600)
     connection = sqlite3.connect(file, isolation_level=None)
     try:

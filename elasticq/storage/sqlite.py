@@ -11,22 +11,23 @@ from asyncio import AbstractEventLoop
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from elasticq.engine.mutations import Mutation
+from elasticq.engine.stored.mutations import Mutation
 from elasticq.model.histogram import Histogram
 from elasticq.node.outputs import Committed, Fetch
 from elasticq.replication.records import Base, Record, Vote
-from elasticq.storage import install, schema
+from elasticq.storage import install
 from elasticq.storage.directory import DataDirectory
 from elasticq.storage.errors import Damaged, DataError, FormatTooNew
 from elasticq.storage.files import DirectoryFiles, Files
 from elasticq.storage.heal import NobodyElse, heal
 from elasticq.storage.interface import Damage, Loaded, OnDamaged, OnFetched, OnStored, OnSynced, Storage
-from elasticq.storage.log import SegmentLog
-from elasticq.storage.log_end import End, LogEnd, lower
-from elasticq.storage.reserve import Reserve
-from elasticq.storage.restore import damage_found
+from elasticq.storage.log.log_end import End, LogEnd, lower
+from elasticq.storage.log.reserve import Reserve
+from elasticq.storage.log.segments import SegmentLog
 from elasticq.storage.rowdb import RowDatabase, is_disk_full
-from elasticq.storage.rows import Rows
+from elasticq.storage.rows import schema
+from elasticq.storage.rows.restore import damage_found
+from elasticq.storage.rows.rows import Rows
 from elasticq.storage.snapshot import Snapshot, SnapshotRefused, Snapshots, check
 from elasticq.storage.start import compose, judge_end, others_of
 from elasticq.storage.writer import DISK_FULL_ERRORS, SYNC_BOUNDS_S, Durability, LogWriter, OnFailure, OnFull

@@ -2,8 +2,8 @@
 
 from elasticq.replication.records import BEGINNING, Base, Durable, Entry, Vote, Voter
 from elasticq.storage.errors import DataError
-from elasticq.storage.log import LogImage
-from elasticq.storage.log_end import End
+from elasticq.storage.log.log_end import End
+from elasticq.storage.log.segments import LogImage
 
 
 def compose(vote: Vote, entries: list[Entry], applied: Base) -> Durable:

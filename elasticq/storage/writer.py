@@ -20,9 +20,9 @@ from typing import Final, Literal
 from elasticq.model.histogram import Histogram
 from elasticq.replication.records import Entry, Record, Truncation, Vote
 from elasticq.storage.interface import OnSynced
-from elasticq.storage.log import SegmentLog
-from elasticq.storage.log_end import End, LogEnd
-from elasticq.storage.reserve import FULL, Reserve
+from elasticq.storage.log.log_end import End, LogEnd
+from elasticq.storage.log.reserve import FULL, Reserve
+from elasticq.storage.log.segments import SegmentLog
 
 Durability = Literal["fsync", "os", "none"]
 OnFailure = Callable[[BaseException], None]

@@ -8,8 +8,8 @@ from typing import Any, Final, TypeVar
 
 from elasticq.http.context import ServerContext
 from elasticq.http.protocol import SqsProtocol
+from elasticq.node.membership.peer import Peer
 from elasticq.node.outputs import Frame
-from elasticq.node.peer import Peer
 from elasticq.runtime.listener import listen
 from elasticq.runtime.runtime import Runtime
 from elasticq.server.declare import declare

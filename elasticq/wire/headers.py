@@ -10,7 +10,7 @@ ONCE: Final = frozenset(
     b" x-amz-security-token x-amz-target x-amzn-query-mode x-amzn-trace-id x-elasticq-fence x-elasticq-guid".split()
 ) | frozenset(browsers.MARKS)
 """In lower case: what frames a request, or says who asks for what. Standing twice, it could be read in two ways, so
-the reader of heads (http/head.py) refuses it, and the check of signatures counts on that."""
+the reader of heads (http/connection/head.py) refuses it, and the check of signatures counts on that."""
 
 NOTIFICATION_TYPE: Final = "x-amz-sns-message-type"
 """The header of every post to a subscriber, here as on AWS. No client of SQS or SNS sends it.

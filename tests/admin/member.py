@@ -9,18 +9,18 @@ from msgspec.structs import replace
 from elasticq.admin import asking
 from elasticq.admin.rates import Rates
 from elasticq.admin.source import Event, FindSubscription, SubscriptionCounts, Waiting
-from elasticq.engine.figures import QueueFigures
-from elasticq.engine.group_order import GroupOrder
-from elasticq.engine.in_flight import InFlight
-from elasticq.engine.mutations import SubscriptionSet, TopicSet
+from elasticq.engine.stored.mutations import SubscriptionSet, TopicSet
+from elasticq.engine.views.figures import QueueFigures
+from elasticq.engine.views.in_flight import InFlight
+from elasticq.engine.views.message_group_order import GroupOrder
 from elasticq.model.commands import Command
 from elasticq.model.errors import ServiceUnavailable
 from elasticq.model.histogram import Histogram
 from elasticq.model.names import DEFAULT_ACCOUNT, DEFAULT_REGION
 from elasticq.model.results import Result
 from elasticq.model.topic_results import PublishCounts
-from elasticq.node.background import Task
 from elasticq.node.orders import Order, OrderDone, OrderOutcome
+from elasticq.node.reports.background import Task
 from elasticq.node.settings import GroupStatus, LeaseStatus, MemberStatus, NodeStatus
 from elasticq.peers.questions import Answer, NotAnswered
 from elasticq.runtime.meter import Meter

@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from elasticq.admin import metrics
 from elasticq.admin.metrics import expose
 from elasticq.admin.source import SubscriptionCounts
-from elasticq.engine.figures import QueueFigures
+from elasticq.engine.views.figures import QueueFigures
 from elasticq.model.commands import ReceiveMessage, SendMessage
 from elasticq.model.histogram import Histogram
 from elasticq.model.results import EmptyResult, ReceiveMessageResult
@@ -208,7 +208,7 @@ async def test_process_figures_have_the_names_that_dashboards_know() -> None:
 
 def test_the_library_is_not_imported_before_the_first_look() -> None:
     code = (
-        "import sys, elasticq.admin.app, elasticq.server.life, elasticq.http.slow, elasticq.cli.main;"
+        "import sys, elasticq.admin.app, elasticq.server.life, elasticq.http.pages.slow, elasticq.cli.main;"
         "assert not {'prometheus_client', 'rich', 'opentelemetry'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=30)

@@ -303,7 +303,9 @@ def test_force_new_without_a_terminal_wants_yes(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked: list[Path] = []
-    monkeypatch.setattr("elasticq.storage.force_new.force_new", lambda directory: asked.append(directory) or "done")
+    monkeypatch.setattr(
+        "elasticq.storage.offline.force_new.force_new", lambda directory: asked.append(directory) or "done"
+    )
     monkeypatch.setattr("sys.stdin", io.StringIO())
     assert main(["cluster", "force-new", str(tmp_path)]) == 1
     assert capsys.readouterr().err == (

@@ -1,10 +1,10 @@
 """A state with its turn for engine tests: commands in, results out, mutations kept."""
 
-from elasticq.engine import mutations as m
 from elasticq.engine.apply import apply
 from elasticq.engine.context import ExecutionContext
 from elasticq.engine.execute import execute
 from elasticq.engine.state import Queue, State
+from elasticq.engine.stored import mutations as m
 from elasticq.engine.writers.contract import Undo
 from elasticq.model import commands as c
 from elasticq.model.names import DEFAULT_ACCOUNT, DEFAULT_REGION

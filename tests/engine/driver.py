@@ -8,21 +8,21 @@ from typing import TypeVar
 
 from hypothesis import strategies as st
 
-from elasticq.engine import mutations as m
 from elasticq.engine.actions.receive import returned
-from elasticq.engine.digest import state_digest
 from elasticq.engine.execute import execute, seal_or_answer
-from elasticq.engine.move_tasks import Mover
 from elasticq.engine.ordering import fair
 from elasticq.engine.ordering.counts import Counts
 from elasticq.engine.ordering.fair import FairOrder
 from elasticq.engine.ordering.looks import as_a
 from elasticq.engine.ordering.shares import TURN
 from elasticq.engine.ordering.standard import StandardOrder
+from elasticq.engine.redrive.mover import Mover
 from elasticq.engine.residency import weight
-from elasticq.engine.rows import UNTOUCHED
 from elasticq.engine.state import Queue, State
+from elasticq.engine.stored import mutations as m
+from elasticq.engine.stored.delivery_rows import UNTOUCHED
 from elasticq.engine.sweep import Sweeper
+from elasticq.engine.views.digest import state_digest
 from elasticq.engine.writers.contract import Undo
 from elasticq.model import commands as c
 from elasticq.model.commands import MessageAttributeValue

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from elasticq.engine import group_sweep
-from elasticq.engine.consumer_groups import Group
+from elasticq.engine.consumer_groups import sweep as group_sweep
+from elasticq.engine.stored.consumer_group_index import Group
 from elasticq.engine.writers.contract import Undo
 from elasticq.model import commands as c
 from elasticq.model import group_commands as g

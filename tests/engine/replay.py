@@ -9,10 +9,10 @@ import time
 
 import msgspec
 
-from elasticq.engine import mutations as m
 from elasticq.engine.apply import apply
-from elasticq.engine.digest import state_digest
 from elasticq.engine.state import State
+from elasticq.engine.stored import mutations as m
+from elasticq.engine.views.digest import state_digest
 from elasticq.replication.records import Entry
 
 

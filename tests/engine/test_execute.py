@@ -2,8 +2,8 @@
 
 import pytest
 
-from elasticq.engine import invocations
 from elasticq.engine.execute import HANDLERS
+from elasticq.engine.stored import invocations
 from elasticq.model import commands as c
 from elasticq.model.actions import BY_NAME
 from elasticq.model.errors import RequestThrottled

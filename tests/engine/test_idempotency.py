@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from elasticq.engine import mutations as m
 from elasticq.engine.apply import apply
-from elasticq.engine.digest import state_digest
-from elasticq.engine.dump import dump
 from elasticq.engine.state import SENT_ID_GENERATION_MS, State
+from elasticq.engine.stored import mutations as m
+from elasticq.engine.views.digest import state_digest
+from elasticq.engine.views.dump import dump
 from elasticq.engine.writers.contract import Undo, roll_back
 from elasticq.model import commands as c
 from elasticq.model import errors
@@ -159,7 +159,7 @@ def test_bad_id_is_refused(desk: Desk) -> None:
 
 @pytest.mark.pure
 def test_full_history_makes_senders_wait(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("elasticq.engine.invocations.INVOCATIONS_MAX", 2)
+    monkeypatch.setattr("elasticq.engine.stored.invocations.INVOCATIONS_MAX", 2)
     first = send(desk, "a")
     send(desk, "b")
     with pytest.raises(errors.RequestThrottled):

@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
-from elasticq.engine.digest import state_digest
 from elasticq.engine.metadata import KEPT, LOOKED_AT_A_STEP
 from elasticq.engine.sweep import Sweeper
+from elasticq.engine.views.digest import state_digest
 from elasticq.engine.writers.contract import Undo, roll_back
 from elasticq.model import commands as c
 from elasticq.model import limits
 from elasticq.model.errors import InvalidParameterValue, OverLimit
 from elasticq.model.extensions import HideBySequence, Peek
 from tests.engine.desk import Desk, replayed
-from tests.engine.test_dump import dumped, made_from
+from tests.engine.views.test_dump import dumped, made_from
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from elasticq.engine.move_tasks import Mover
+from elasticq.engine.redrive.mover import Mover
 from elasticq.model import commands as c
 from elasticq.model.names import DEFAULT_ACCOUNT, DEFAULT_REGION, queue_arn
 from tests.engine.actions.test_priority import ORDER, bodies, change, send

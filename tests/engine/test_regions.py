@@ -5,8 +5,8 @@ import json
 import pytest
 
 from elasticq.engine.actions.declare import at_first_use
-from elasticq.engine.digest import state_digest
-from elasticq.engine.move_tasks import Mover
+from elasticq.engine.redrive.mover import Mover
+from elasticq.engine.views.digest import state_digest
 from elasticq.model import commands as c
 from elasticq.model.errors import InvalidParameterValue, QueueDoesNotExist, ResourceNotFound
 from elasticq.model.extensions import DeleteAllQueues

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from elasticq.engine import mutations as m
 from elasticq.engine.apply import apply
 from elasticq.engine.state import State
+from elasticq.engine.stored import mutations as m
 from elasticq.model.commands import MessageAttributeValue
 
 MESSAGES = 1_000

@@ -6,14 +6,14 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from elasticq.engine import mutations as m
 from elasticq.engine.apply import apply
-from elasticq.engine.digest import state_digest
-from elasticq.engine.dump import dump
 from elasticq.engine.ordering.sharing import WEIGHTS
-from elasticq.engine.redrive_policies import ALLOW_POLICY, POLICY
 from elasticq.engine.state import Queue, State
+from elasticq.engine.stored import mutations as m
+from elasticq.engine.stored.redrive_policies import ALLOW_POLICY, POLICY
 from elasticq.engine.stored_attributes import READERS
+from elasticq.engine.views.digest import state_digest
+from elasticq.engine.views.dump import dump
 from elasticq.model import commands as c
 from elasticq.model import topic_commands as t
 from elasticq.model.errors import SqsError

@@ -2,11 +2,11 @@
 
 import pytest
 
-from elasticq.engine import mutations as m
-from elasticq.engine.identity import next_sequence
-from elasticq.engine.invocations import SWEPT
 from elasticq.engine.ordering.contract import ADVANCED_MAX, is_behind
 from elasticq.engine.residency import evict
+from elasticq.engine.stored import mutations as m
+from elasticq.engine.stored.identity import next_sequence
+from elasticq.engine.stored.invocations import SWEPT
 from elasticq.engine.sweep import QUEUES_A_STEP, RECLAIMED_A_STEP, Sweeper, expired_counts, reclaim, removable
 from elasticq.model import commands as c
 from elasticq.model.limits import MUTATION_ROWS_MAX

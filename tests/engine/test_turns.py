@@ -1,8 +1,8 @@
 """Turns as mutations: bounded, absolute, and nothing where groups do not share."""
 
-from elasticq.engine import mutations as m
 from elasticq.engine import turns
 from elasticq.engine.ordering.shares import GONE
+from elasticq.engine.stored import mutations as m
 from elasticq.model.limits import MUTATION_ROWS_MAX
 from tests.engine.desk import Desk
 

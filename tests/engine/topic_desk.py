@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from elasticq.engine import deliveries
+from elasticq.engine.topics import deliveries
 from elasticq.engine.writers.contract import Undo
 from elasticq.model import topic_commands as t
 from elasticq.model.commands import MessageAttributeValue

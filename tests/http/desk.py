@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from elasticq.http.bounds import Bounds
+from elasticq.http.connection.bounds import Bounds
 from elasticq.http.context import ServerContext
 from elasticq.http.protocol import SqsProtocol
 from elasticq.node.node import Node

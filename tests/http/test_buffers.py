@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from elasticq.http.bounds import Bounds
+from elasticq.http.connection.bounds import Bounds
 from elasticq.http.context import SMALL_BYTES
 from elasticq.model.errors import ServiceUnavailable
 from elasticq.model.results import SendMessageResult

@@ -16,11 +16,11 @@ from aiohttp.base_protocol import BaseProtocol
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.http_parser import HttpRequestParser
 
-from elasticq.http.head import CHUNKED, BadHead, HeadReader
+from elasticq.http.connection.head import CHUNKED, BadHead, HeadReader
 from elasticq.model.limits import HEAD_BYTES_MAX
 from tests.http.desk import HOST, QUEUE_URL, Desk, chunked, json_request, responses, until
+from tests.http.pages.test_slow import CALLS
 from tests.http.signing import KEY, signed
-from tests.http.test_slow import CALLS
 
 ODD: Final = [
     None, True, 0, -1, 11, 43_201, 2**31, 1.5, "", "x", "1", " 1", "１", "é", "😀", "a" * 300, "\t", "%41", "+", "&",

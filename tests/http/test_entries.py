@@ -15,7 +15,8 @@ from msgspec import inspect
 
 from elasticq.admin import asking, definitions, orders
 from elasticq.admin.calls import ACTIONS
-from elasticq.http import faults, testing
+from elasticq.http import faults
+from elasticq.http.pages import testing
 from elasticq.model import limits
 from elasticq.model.commands import Call
 from elasticq.model.errors import SqsError
@@ -25,7 +26,7 @@ from elasticq.rest.routes import ROUTES, STREAM_QUERY, Route
 from elasticq.wire import json
 from tests.http.desk import HOST, Desk, Response, json_request
 from tests.http.extremes import extremes, largest, unbounded
-from tests.http.test_rest import API, asked
+from tests.http.pages.test_rest import API, asked
 
 PACKAGE = Path(routes.__file__).parents[1]
 READ = {
@@ -35,8 +36,8 @@ READ = {
     "admin/orders.py": {"_Request"},
     "admin/page/pages.py": {"dict[str, Any]", "answer"},  # a stored policy that is shown, and an order's answer
     "admin/page/topics.py": {"Publish"},
-    "http/peeking.py": {"dict[str, Any]"},  # test_listing_takes_a_queue_url_up_to_its_bound
-    "http/testing.py": {"kind"},
+    "http/pages/peeking.py": {"dict[str, Any]"},  # test_listing_takes_a_queue_url_up_to_its_bound
+    "http/pages/testing.py": {"kind"},
     "rest/messages.py": {"dict[str, str]"},  # metadata as the engine keeps it
     "rest/routes.py": {"dict[str, msgspec.Raw]", "kind"},
 }

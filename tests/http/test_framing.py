@@ -2,7 +2,7 @@
 
 import pytest
 
-from elasticq.http.chunks import CHUNKS_MAX
+from elasticq.http.connection.chunks import CHUNKS_MAX
 from tests.http.desk import Desk, json_request, responses, settle, until
 
 BODY = b'{"QueueName":"smuggled"}'

@@ -12,8 +12,8 @@ from aiohttp.web import BaseRequest
 from msgspec import Struct
 from msgspec.structs import astuple
 
+from elasticq.http.pages.slow import Asked
 from elasticq.http.protocol import SqsProtocol
-from elasticq.http.slow import Asked
 from elasticq.model.limits import QUOTED_CHARS_MAX, SMALL_REQUEST_BYTES_MAX
 from elasticq.wire import sigv4
 from elasticq.wire.operations import OPERATIONS

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from elasticq.engine.digest import state_digest
-from elasticq.http.head import LEARN_EVERY
-from elasticq.http.testing import METHODS
+from elasticq.engine.views.digest import state_digest
+from elasticq.http.connection.head import LEARN_EVERY
+from elasticq.http.pages.testing import METHODS
 from elasticq.rest.routes import BASE, DOQ_BASE, ROUTES
 from elasticq.wire.headers import NOTIFICATION_TYPE
 from tests.http.desk import HOST, QUEUE_URL, Desk, chunked, json_request, post
+from tests.http.pages.test_slow import CALLS, SHAPES, by_url
 from tests.http.signing import KEY
-from tests.http.test_slow import CALLS, SHAPES, by_url
 
 CERTIFICATE = "/SimpleNotificationService-0123456789abcdef0123456789abcdef.pem"
 PAGES = ("/", "/health", "/ready", "/_localstack/health", CERTIFICATE, f"{BASE}/docs", f"{BASE}/openapi.json")

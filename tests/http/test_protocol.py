@@ -3,7 +3,7 @@
 import pytest
 
 from elasticq.http import protocol as protocol_module
-from elasticq.http.bounds import Bounds
+from elasticq.http.connection.bounds import Bounds
 from elasticq.http.protocol import SqsProtocol
 from elasticq.model.errors import SqsError
 from elasticq.model.limits import HEAD_BYTES_MAX, REQUEST_BYTES_MAX, SMALL_REQUEST_BYTES_MAX

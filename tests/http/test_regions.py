@@ -2,7 +2,7 @@
 
 import pytest
 
-from elasticq.http.head import LEARN_EVERY
+from elasticq.http.connection.head import LEARN_EVERY
 from elasticq.wire.sigv4 import Key
 from tests.http.desk import HOST, Desk, Response, json_request
 from tests.http.signing import KEY, OTHER_KEY, signed, target

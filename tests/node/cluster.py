@@ -9,17 +9,17 @@ what they say of themselves changes, and take snapshots of each other.
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable
 
-from elasticq.engine import mutations as m
-from elasticq.engine.dump import dump
+from elasticq.engine.stored import mutations as m
+from elasticq.engine.views.dump import dump
 from elasticq.model import commands as c
 from elasticq.model.errors import SqsError
 from elasticq.model.names import DEFAULT_ACCOUNT
 from elasticq.model.results import ReceivedMessage, ReceiveMessageResult, Result
 from elasticq.node import forwarding
+from elasticq.node.membership.peer import Peer
 from elasticq.node.node import Node
 from elasticq.node.orders import Order, OrderOutcome
 from elasticq.node.outputs import Failure, Frame
-from elasticq.node.peer import Peer
 from elasticq.node.settings import NodeSettings
 from elasticq.replication.records import BEGINNING, NOTHING, Base, Durable, Entry, Record, Truncation, Vote
 from elasticq.replication.replica import MASTER

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 import msgspec
 
-from elasticq.engine import mutations as m
+from elasticq.engine.stored import mutations as m
 from elasticq.node import forwarding as f
 from elasticq.node.outputs import Frame
 from elasticq.replication import messages as r

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from elasticq.engine import mutations as m
-from elasticq.engine.digest import state_digest
+from elasticq.engine.stored import mutations as m
+from elasticq.engine.views.digest import state_digest
 from elasticq.model import commands as c
 from elasticq.model.results import ReceiveMessageResult
 from elasticq.node.leadership import GRACE_AFTER_MS, GRACE_BEFORE_MS, GRACE_SPAN_MAX_MS

@@ -12,8 +12,8 @@ from elasticq.node import content_cache
 from elasticq.node.node import Node
 from elasticq.node.outputs import Fetch
 from elasticq.replication.records import Base, Durable, Vote
-from elasticq.storage import schema
-from elasticq.storage.rows import Rows
+from elasticq.storage.rows import schema
+from elasticq.storage.rows.rows import Rows
 from tests.node.cluster import WALL_MS, Member, Solo
 
 

@@ -1,6 +1,6 @@
 """Digests of the rows at places of the log: the newest ones, none of what was taken back, none of damaged rows."""
 
-from elasticq.engine.digest import delivery_digest
+from elasticq.engine.views.digest import delivery_digest
 from elasticq.node.digests import DAMAGED, DIGESTS_MAX
 from tests.node.cluster import Solo
 

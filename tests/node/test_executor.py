@@ -2,13 +2,13 @@
 
 import pytest
 
-from elasticq.engine import mutations as m
+from elasticq.engine.stored import mutations as m
 from elasticq.model import commands as c
 from elasticq.model import errors, limits
 from elasticq.model.results import ReceiveMessageResult, SendMessageBatchResult, SendMessageResult
 from elasticq.node import content_cache
-from elasticq.node.backpressure import RELEASED_AT_ONCE
 from elasticq.node.housekeeping import RELEASE_MS
+from elasticq.node.waits.backpressure import RELEASED_AT_ONCE
 from tests.node.cluster import Cluster, Solo, mutations
 
 

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from elasticq.engine import mutations as m
-from elasticq.engine.identity import TERM_SHIFT, next_delivery_number, next_sequence
+from elasticq.engine.stored import mutations as m
+from elasticq.engine.stored.identity import TERM_SHIFT, next_delivery_number, next_sequence
 from elasticq.model import commands as c
 from elasticq.model.ranges import INT_MAX, TERM_MAX
 from elasticq.model.results import QueueUrlResult, ReceivedMessage, ReceiveMessageResult, SendMessageResult

@@ -13,9 +13,10 @@ from elasticq.model.results import (
     SendMessageResult,
     StaleResult,
 )
-from elasticq.node import forwarding, waiting_calls
+from elasticq.node import forwarding
 from elasticq.node.outputs import Frame
-from elasticq.node.waiting_calls import WAITING_CALLS_MAX
+from elasticq.node.waits import waiting_calls
+from elasticq.node.waits.waiting_calls import WAITING_CALLS_MAX
 from tests.node.cluster import Cluster, bodies, is_answer
 
 HOLD_MS = 25_000

@@ -2,8 +2,8 @@
 
 import sys
 
-from elasticq.engine import mutations as m
 from elasticq.engine.residency import OVERHEAD_BYTES
+from elasticq.engine.stored import mutations as m
 from elasticq.engine.sweep import RECLAIMED_A_STEP
 from elasticq.model import commands as c
 from elasticq.model import topic_commands as t

@@ -2,8 +2,8 @@
 
 import pytest
 
-from elasticq.engine import mutations as m
-from elasticq.engine.invocations import SWEPT
+from elasticq.engine.stored import mutations as m
+from elasticq.engine.stored.invocations import SWEPT
 from elasticq.model import commands as c
 from elasticq.model.results import SendMessageResult
 from elasticq.node.node import Node

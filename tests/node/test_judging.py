@@ -15,11 +15,11 @@ import pytest
 
 import elasticq.engine
 from elasticq.engine import apply as writers
-from elasticq.engine import mutations as m
 from elasticq.engine.actions import queues, receive, send
 from elasticq.engine.apply import apply_all
-from elasticq.engine.digest import state_digest
 from elasticq.engine.state import State
+from elasticq.engine.stored import mutations as m
+from elasticq.engine.views.digest import state_digest
 from elasticq.engine.writers.contract import Undo
 from elasticq.model import commands as c
 from elasticq.model.commands import DeclareQueue, MessageAttributeValue, MessageSystemAttributeValue

@@ -1,15 +1,15 @@
 """Taking the mastership over, and handing it over: nothing is lost, and in vain it ends by itself."""
 
-from elasticq.engine.digest import state_digest
+from elasticq.engine.views.digest import state_digest
 from elasticq.model import commands as c
 from elasticq.model import errors
 from elasticq.model.errors import SqsError
 from elasticq.node.leadership import GRACE_AFTER_MS, GRACE_BEFORE_MS, HAND_OVER_MS
+from elasticq.node.membership.voter_changes import NOT_THE_MASTER
 from elasticq.node.node import Node
 from elasticq.node.orders import OrderDone, OrderRefused, TransferMastership
 from elasticq.node.outputs import Frame
 from elasticq.node.settings import NodeSettings
-from elasticq.node.voter_changes import NOT_THE_MASTER
 from elasticq.replication import messages
 from elasticq.replication.messages import PROTOCOL_VERSION
 from elasticq.replication.records import NOTHING

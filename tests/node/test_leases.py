@@ -2,7 +2,7 @@
 
 import pytest
 
-from elasticq.engine import mutations as m
+from elasticq.engine.stored import mutations as m
 from elasticq.model import commands as c
 from elasticq.model.errors import LeaseExpired, ServiceUnavailable
 from elasticq.model.results import EmptyResult, ReceiveMessageResult

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from elasticq.engine.digest import state_digest
+from elasticq.engine.views.digest import state_digest
 from elasticq.model import commands as c
 from elasticq.model.results import MoveTask, ReceiveMessageResult
 from tests.node.cluster import Cluster, Solo

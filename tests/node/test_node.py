@@ -2,8 +2,8 @@
 
 import pytest
 
-from elasticq.engine import mutations as m
-from elasticq.engine.digest import state_digest
+from elasticq.engine.stored import mutations as m
+from elasticq.engine.views.digest import state_digest
 from elasticq.model import commands as c
 from elasticq.node.node import Node
 from elasticq.node.settings import NodeSettings

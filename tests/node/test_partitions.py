@@ -13,7 +13,7 @@ from elasticq.model.errors import QueueDoesNotExist
 from elasticq.model.names import DEFAULT_ACCOUNT, DEFAULT_REGION, queue_arn
 from elasticq.model.results import ReceivedMessage
 from elasticq.node import executor as executor_module
-from elasticq.node.waiters import Waiters
+from elasticq.node.waits.waiters import Waiters
 from tests.node.cluster import Solo, call_of
 from tests.node.test_content_cache import Deep
 from tests.node.test_fifo import bodies

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from elasticq.engine.digest import delivery_digest
+from elasticq.engine.views.digest import delivery_digest
 from elasticq.model import commands as c
 from elasticq.model.errors import ServiceUnavailable
 from elasticq.model.extensions import Peek

@@ -16,7 +16,7 @@ from elasticq.node.forwarding import Answer, Forward, MasterIs, NotMaster, Withd
 from elasticq.node.orders import OrderRefused, TransferMastership
 from elasticq.node.outputs import Frame
 from elasticq.node.proxy import Proxy
-from elasticq.node.waiting_calls import WAITING_CALLS_MAX
+from elasticq.node.waits.waiting_calls import WAITING_CALLS_MAX
 from elasticq.replication.messages import PreVote
 from elasticq.replication.messages import encode as encode_vote
 from tests.node.cluster import Cluster, bodies, call_of, is_answer

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from elasticq.engine import mutations as m
-from elasticq.engine.dump import dump
 from elasticq.engine.state import State
+from elasticq.engine.stored import mutations as m
+from elasticq.engine.views.dump import dump
 from elasticq.model.names import DEFAULT_ACCOUNT
 from elasticq.node.effects import Effects
 from elasticq.node.restoring import FAILURES_MAX, SET_ASIDE, restore

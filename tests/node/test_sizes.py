@@ -9,11 +9,11 @@ import pytest
 from msgspec import Struct
 from msgspec.structs import replace
 
-from elasticq.engine import mutations as m
-from elasticq.engine.contents import stored_bytes
-from elasticq.engine.policies import ATTRIBUTE as POLICY
-from elasticq.engine.redrive_policies import ALLOW_POLICY
-from elasticq.engine.redrive_policies import POLICY as REDRIVE_POLICY
+from elasticq.engine.policies.queue_policies import ATTRIBUTE as POLICY
+from elasticq.engine.stored import mutations as m
+from elasticq.engine.stored.contents import stored_bytes
+from elasticq.engine.stored.redrive_policies import ALLOW_POLICY
+from elasticq.engine.stored.redrive_policies import POLICY as REDRIVE_POLICY
 from elasticq.model import commands as c
 from elasticq.model import errors, limits
 from elasticq.model import results as r
@@ -24,13 +24,13 @@ from elasticq.model.names import DEFAULT_ACCOUNT, queue_url
 from elasticq.node.forwarding import answer_of, encode, forward_of
 from elasticq.replication import messages
 from elasticq.replication.records import Entry, Voter
-from elasticq.storage.records import encode_batch
+from elasticq.storage.log.records import encode_batch
 from elasticq.wire.operations import OPERATIONS
 from tests.node.cluster import Cluster, Solo
 
 WIDE = "\U0001f600"  # four bytes a character
 HOST = "http://" + "h" * limits.HOST_CHARS_MAX + "/" + "p" * 256
-SENDER = "A" * 192  # of an access key id, see http/caller.py
+SENDER = "A" * 192  # of an access key id, see http/admission/caller.py
 SENDS = ("SendMessage", "SendMessageBatch")
 
 

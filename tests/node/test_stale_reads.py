@@ -6,7 +6,7 @@ from elasticq.model import commands as c
 from elasticq.model.actions import READ_ONLY
 from elasticq.model.errors import QueueDoesNotExist, ServiceUnavailable
 from elasticq.model.results import ListQueuesResult, QueueUrlResult, StaleResult
-from elasticq.node.waiting_calls import WAITING_CALLS_MAX
+from elasticq.node.waits.waiting_calls import WAITING_CALLS_MAX
 from tests.node.cluster import Cluster
 from tests.peers.test_schema import subclasses
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
+from elasticq.node.membership.peer import Peer
 from elasticq.node.outputs import Frame
-from elasticq.node.peer import Peer
 from elasticq.peers.peers import Peers
 from elasticq.peers.questions import LEVEL, Answer
 from elasticq.peers.settings import PeerSettings

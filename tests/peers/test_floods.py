@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from elasticq.node.peer import Peer
+from elasticq.node.membership.peer import Peer
 from elasticq.peers import peers
 from elasticq.peers.frames import FRAME_BYTES_MAX
 from tests.peers.community import Member, make_peer, running

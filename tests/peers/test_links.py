@@ -2,7 +2,7 @@
 
 import asyncio
 
-from elasticq.node.peer import Peer
+from elasticq.node.membership.peer import Peer
 from elasticq.peers.admission import Claim
 from elasticq.peers.connection import Connection
 from elasticq.peers.link import Link

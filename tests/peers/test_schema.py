@@ -7,12 +7,12 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from msgspec import Struct, structs
 
-from elasticq.engine.mutations import Mutation
+from elasticq.engine.stored.mutations import Mutation
 from elasticq.model.actions import BY_NAME
 from elasticq.model.commands import Command
 from elasticq.model.results import Result
 from elasticq.node.forwarding import AnyForwardingMessage
-from elasticq.node.peer import Peer
+from elasticq.node.membership.peer import Peer
 from elasticq.peers import messages
 from elasticq.replication.messages import AnyMessage
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elasticq.engine.apply import apply
-from elasticq.engine.dump import dump
-from elasticq.engine.envelopes import (
+from elasticq.engine.state import State
+from elasticq.engine.stored.envelopes import (
     CERTIFICATE,
     CONFIRMATION,
     FAREWELL,
@@ -20,7 +20,7 @@ from elasticq.engine.envelopes import (
     confirmation,
     farewell,
 )
-from elasticq.engine.state import State
+from elasticq.engine.views.dump import dump
 from elasticq.model import limits
 from elasticq.model import topic_commands as t
 from elasticq.model.commands import ReceiveMessage

@@ -10,7 +10,7 @@ from typing import Any
 import boto3
 import pytest
 
-from elasticq.engine.envelopes import CERTIFICATE, NOTIFICATION, UNSIGNED
+from elasticq.engine.stored.envelopes import CERTIFICATE, NOTIFICATION, UNSIGNED
 from elasticq.model.commands import Call, SendMessage
 from elasticq.model.names import DEFAULT_ACCOUNT, inner_owner
 from elasticq.runtime.ticket import Awaited

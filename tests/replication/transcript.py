@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator
 
 from msgspec import Struct, field
 
-from elasticq.engine import mutations as m
-from elasticq.engine.dump import dump
+from elasticq.engine.stored import mutations as m
+from elasticq.engine.views.dump import dump
 from elasticq.model import commands as c
 from elasticq.model.names import DEFAULT_ACCOUNT
 from elasticq.node import forwarding, orders

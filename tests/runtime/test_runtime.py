@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from elasticq.engine.mutations import MessageStored
+from elasticq.engine.stored.mutations import MessageStored
 from elasticq.model.commands import Call, CreateQueue, ListQueues, ReceiveMessage, SendMessage
 from elasticq.model.errors import InternalFailure, SqsError
 from elasticq.model.results import EmptyResult, ReceiveMessageResult, Result, SendMessageResult

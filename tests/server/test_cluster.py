@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from elasticq.engine.history import MEMBER_WINDOW_MS
+from elasticq.engine.stored.call_history import MEMBER_WINDOW_MS
 from elasticq.model.limits import INVOCATION_WINDOW_MS
-from elasticq.node.waiting_calls import HELD_MS_MAX
+from elasticq.node.waits.waiting_calls import HELD_MS_MAX
 from elasticq.server.cluster import HOLD_S_MAX, is_address, is_loopback
 from elasticq.server.settings import Settings, SettingsError, load, secrets, warnings
 

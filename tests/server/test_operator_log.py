@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from elasticq.engine.mutations import encode
-from elasticq.node.peer import Peer
+from elasticq.engine.stored.mutations import encode
+from elasticq.node.membership.peer import Peer
 from elasticq.replication.records import Entry
 from elasticq.server.operator_log import OperatorLog
 from elasticq.storage.directory import DataDirectory

@@ -7,7 +7,7 @@ import pytest
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
-from elasticq.http.request_log import Seen
+from elasticq.http.admission.request_log import Seen
 from elasticq.server import spans
 from elasticq.server.settings import Otel, SettingsError
 from elasticq.server.spans import Spans, make

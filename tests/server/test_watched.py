@@ -114,7 +114,7 @@ def resident_mb(process: "subprocess.Popen[str]") -> float:
 
 def test_what_is_only_for_lookers_is_not_imported_at_the_start() -> None:
     code = (
-        "import sys, elasticq.server.life, elasticq.http.slow, elasticq.admin.app;"
+        "import sys, elasticq.server.life, elasticq.http.pages.slow, elasticq.admin.app;"
         "print({'prometheus_client', 'rich', 'opentelemetry'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, timeout=30, capture_output=True, text=True)

@@ -11,25 +11,25 @@ from weakref import WeakKeyDictionary
 
 from msgspec.structs import replace
 
-from elasticq.engine import mutations as m
-from elasticq.engine import redrive
 from elasticq.engine.actions import leases, receive, send
 from elasticq.engine.context import ExecutionContext, Outcome
 from elasticq.engine.execute import HANDLERS, execute
-from elasticq.engine.history import member_guid
-from elasticq.engine.identity import TERM_SHIFT, Identity
-from elasticq.engine.invocations import Invocations
-from elasticq.engine.leases import Attempt, Leases, read_attempt
-from elasticq.engine.move_tasks import Mover, Step
 from elasticq.engine.ordering import standard
 from elasticq.engine.ordering.contract import ContentsMissing
 from elasticq.engine.ordering.fifo import FifoOrder
+from elasticq.engine.ordering.leases import Attempt, Leases, read_attempt
 from elasticq.engine.ordering.partitions import PartitionedOrder
 from elasticq.engine.ordering.schedule import deliver_at_ms
 from elasticq.engine.ordering.shared import SharedOrder
 from elasticq.engine.ordering.shares import Share, Shares
-from elasticq.engine.recorded import Recorded
+from elasticq.engine.redrive import dead_letters as redrive
+from elasticq.engine.redrive.mover import Mover, Step
 from elasticq.engine.state import Queue, State
+from elasticq.engine.stored import mutations as m
+from elasticq.engine.stored.call_history import member_guid
+from elasticq.engine.stored.identity import TERM_SHIFT, Identity
+from elasticq.engine.stored.invocations import Invocations
+from elasticq.engine.stored.recorded_call import Recorded
 from elasticq.model.commands import Call, Command, DeleteMessage, ReceiveMessage
 from elasticq.model.errors import LeaseExpired
 from elasticq.model.results import ReceiveMessageResult
@@ -39,13 +39,13 @@ from elasticq.node.clock import ClusterClock
 from elasticq.node.executor import Executor
 from elasticq.node.journal import Journal
 from elasticq.node.keeper import Keeper
-from elasticq.node.members import Members
+from elasticq.node.membership.members import Members
+from elasticq.node.membership.voter_changes import VoterChanges
 from elasticq.node.node import Node
 from elasticq.node.outputs import Committed, HeldCall, Reply, Ticket
 from elasticq.node.proxy import ProxyCalls
-from elasticq.node.replies import Replies
 from elasticq.node.settings import NodeSettings
-from elasticq.node.voter_changes import VoterChanges
+from elasticq.node.waits.replies import Replies
 from elasticq.replication.election import Election
 from elasticq.replication.membership import Membership
 from elasticq.replication.messages import AppendReply, Offer
@@ -57,9 +57,9 @@ from elasticq.sim.disk import Copy, Disk
 from elasticq.sim.invariants import Invariants
 from elasticq.sim.member import Member
 from elasticq.sim.queues import PRIORITY
-from elasticq.storage.pages import encode_priorities
-from elasticq.storage.rows import Rows
-from elasticq.storage.statements import AS_STORED, PUT_PRIORITIES, priorities_row
+from elasticq.storage.rows.pages import encode_priorities
+from elasticq.storage.rows.rows import Rows
+from elasticq.storage.rows.statements import AS_STORED, PUT_PRIORITIES, priorities_row
 
 Planted = Callable[[], AbstractContextManager[None]]
 

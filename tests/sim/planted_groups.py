@@ -5,12 +5,12 @@ from contextlib import AbstractContextManager, contextmanager
 from unittest.mock import patch
 
 from elasticq.client.group_state import GroupState, View
-from elasticq.engine import fence, rebalance
-from elasticq.engine.consumer_groups import Consumer, Groups
-from elasticq.engine.consumer_rows import ResourceAssigned, TokensGiven
-from elasticq.engine.rebalance import Draft
-from elasticq.engine.rows import Grace
-from elasticq.engine.share_out import Seat
+from elasticq.engine.consumer_groups import fence, rebalance
+from elasticq.engine.consumer_groups.assignment import Seat
+from elasticq.engine.consumer_groups.rebalance import Draft
+from elasticq.engine.stored.consumer_group_index import Consumer, Groups
+from elasticq.engine.stored.consumer_group_rows import ResourceAssigned, TokensGiven
+from elasticq.engine.stored.delivery_rows import Grace
 from elasticq.model.group_commands import ElasticqJoinGroup
 from tests.sim.planted import retries_without_memory, rows_without
 

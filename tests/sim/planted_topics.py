@@ -6,14 +6,14 @@ from unittest.mock import patch
 
 from msgspec.structs import replace
 
-from elasticq.engine import deliveries
-from elasticq.engine import mutations as m
 from elasticq.engine.context import ExecutionContext, Outcome
-from elasticq.engine.deliveries import Step
 from elasticq.engine.execute import HANDLERS
-from elasticq.engine.identity import next_sequence
 from elasticq.engine.state import State
-from elasticq.engine.topics import Topic
+from elasticq.engine.stored import mutations as m
+from elasticq.engine.stored.identity import next_sequence
+from elasticq.engine.stored.topic_index import Topic
+from elasticq.engine.topics import deliveries
+from elasticq.engine.topics.deliveries import Step
 from elasticq.model.commands import Call
 from elasticq.model.topic_commands import Publish
 from elasticq.node import executor as executor_module

@@ -3,7 +3,7 @@
 import pytest
 
 from elasticq.engine.actions import send
-from elasticq.engine.mutations import MessageStored
+from elasticq.engine.stored.mutations import MessageStored
 from elasticq.node.executor import Executor
 from elasticq.sim import many
 from elasticq.sim.faults import scenario

@@ -8,14 +8,14 @@ from unittest.mock import patch
 import msgspec
 import pytest
 
-from elasticq.engine import mutations as m
 from elasticq.engine.actions import receive
 from elasticq.engine.context import Outcome
+from elasticq.engine.stored import mutations as m
 from elasticq.model.commands import Call
 from elasticq.model.results import ReceiveMessageResult
 from elasticq.node.decision import Decision
 from elasticq.node.executor import Executor
-from elasticq.node.undecided import Undecided
+from elasticq.node.waits.undecided import Undecided
 from elasticq.sim.faults import Scenario
 from elasticq.sim.world import run
 from tests.sim import planted, planted_groups

@@ -1,7 +1,7 @@
 """Calls under one GUID: a second effect and a reply that is withdrawn are found, and nothing else is."""
 
-from elasticq.engine import mutations as m
-from elasticq.engine.invocations import SWEPT
+from elasticq.engine.stored import mutations as m
+from elasticq.engine.stored.invocations import SWEPT
 from elasticq.model.errors import QueueDoesNotExist, ServiceUnavailable
 from elasticq.model.limits import INVOCATION_WINDOW_MS
 from elasticq.model.results import EmptyResult, ReceiveMessageResult

@@ -1,7 +1,7 @@
 """The judge of times: who comes early is told, and who was received before may come at once."""
 
-from elasticq.engine import mutations as m
 from elasticq.engine.ordering.schedule import DELIVER_AT
+from elasticq.engine.stored import mutations as m
 from elasticq.model.commands import MessageAttributeValue
 from elasticq.sim.scheduled import Scheduled
 

@@ -10,14 +10,14 @@ from random import Random
 
 import pytest
 
-from elasticq.engine import mutations as m
+from elasticq.engine.stored import mutations as m
 from elasticq.node.outputs import Committed
 from elasticq.replication.records import Vote, Voter
 from elasticq.storage.directory import DataDirectory
 from elasticq.storage.errors import DataError
 from elasticq.storage.files import DirectoryFiles
-from elasticq.storage.log import SegmentLog
-from elasticq.storage.rows import Rows
+from elasticq.storage.log.segments import SegmentLog
+from elasticq.storage.rows.rows import Rows
 from elasticq.storage.snapshot import flush
 from elasticq.storage.sqlite import load, open_rows
 from tests.storage.test_storage import entry

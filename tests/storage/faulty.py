@@ -6,7 +6,7 @@ from random import Random
 
 from elasticq.sim.files import PaddedFile
 from elasticq.storage.files import Files
-from elasticq.storage.records import SECTOR_BYTES
+from elasticq.storage.log.records import SECTOR_BYTES
 
 
 class Crash(BaseException):

@@ -10,8 +10,8 @@ from elasticq.node.node import Node
 from elasticq.node.settings import NodeSettings
 from elasticq.storage.directory import FORMAT, DataDirectory
 from elasticq.storage.files import DirectoryFiles
-from elasticq.storage.log import SegmentLog
-from elasticq.storage.rows import Rows
+from elasticq.storage.log.segments import SegmentLog
+from elasticq.storage.rows.rows import Rows
 from elasticq.storage.sqlite import load
 
 FORMATS = sorted((Path(__file__).parent / "formats").glob("format-*.tar.gz"))

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from elasticq.engine import mutations as m
+from elasticq.engine.stored import mutations as m
 from elasticq.node.outputs import Fetch
 from elasticq.replication.records import Vote, Voter
-from elasticq.storage import schema
 from elasticq.storage.directory import DataDirectory
 from elasticq.storage.errors import Damaged
 from elasticq.storage.files import DirectoryFiles
 from elasticq.storage.interface import Damage
-from elasticq.storage.log import SegmentLog
-from elasticq.storage.rows import Rows
+from elasticq.storage.log.segments import SegmentLog
+from elasticq.storage.rows import schema
+from elasticq.storage.rows.rows import Rows
 from elasticq.storage.snapshot import SnapshotRefused
 from elasticq.storage.sqlite import SqliteStorage, load
 from tests.storage.damaged import QUEUES, change, filled, flip, messages_in, state_in

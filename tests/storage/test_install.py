@@ -15,9 +15,9 @@ from elasticq.replication.records import Base, Durable, Vote
 from elasticq.storage import install
 from elasticq.storage.directory import DataDirectory
 from elasticq.storage.files import DirectoryFiles
-from elasticq.storage.log import SegmentLog
-from elasticq.storage.repair import repair
-from elasticq.storage.rows import Rows
+from elasticq.storage.log.segments import SegmentLog
+from elasticq.storage.offline.repair import repair
+from elasticq.storage.rows.rows import Rows
 from elasticq.storage.sqlite import load
 from tests.storage.test_snapshot import VOTERS, filled, snapshot_file, state_of
 from tests.storage.test_storage import Opened, entry, message

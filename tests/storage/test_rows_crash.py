@@ -14,11 +14,11 @@ from typing import Any
 import apsw
 import pytest
 
-from elasticq.engine import mutations as m
+from elasticq.engine.stored import mutations as m
 from elasticq.node.outputs import Committed
-from elasticq.storage import schema
-from elasticq.storage.rows import Rows
-from tests.storage.test_rows import Model, created, loaded, stored
+from elasticq.storage.rows import schema
+from elasticq.storage.rows.rows import Rows
+from tests.storage.rows.test_rows import Model, created, loaded, stored
 
 SECTOR_BYTES = 512
 MAIN, WAL = "rows.db", "rows.db-wal"

@@ -11,18 +11,19 @@ from typing import Any
 
 import pytest
 
-from elasticq.engine import mutations as m
 from elasticq.engine.apply import apply
-from elasticq.engine.digest import state_digest
-from elasticq.engine.dump import dump
 from elasticq.engine.state import State
+from elasticq.engine.stored import mutations as m
+from elasticq.engine.views.digest import state_digest
+from elasticq.engine.views.dump import dump
 from elasticq.engine.writers.contract import roll_back
 from elasticq.node.outputs import Committed, Fetch
 from elasticq.replication.records import Base, Durable, Vote, Voter
-from elasticq.storage import schema, snapshot
+from elasticq.storage import snapshot
 from elasticq.storage.errors import DataError, FormatTooNew
 from elasticq.storage.memory import MemoryStorage
-from elasticq.storage.rows import Rows
+from elasticq.storage.rows import schema
+from elasticq.storage.rows.rows import Rows
 from elasticq.storage.snapshot import FILES_MAX, SnapshotRefused, check
 from tests.engine.driver import Driver
 from tests.storage.test_storage import CREATED, FOUNDED, PATIENCE_S, Opened, entry, message

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from elasticq.engine.mutations import (
+from elasticq.engine.stored.mutations import (
     ClusterFounded,
     MessageStored,
     Mutation,
@@ -21,13 +21,13 @@ from elasticq.engine.mutations import (
 )
 from elasticq.node.outputs import Committed, Fetch
 from elasticq.replication.records import BEGINNING, NOTHING, Base, Durable, Entry, Record, Vote
-from elasticq.storage import schema
 from elasticq.storage.directory import DataDirectory
 from elasticq.storage.errors import DirectoryInUse
 from elasticq.storage.files import DirectoryFiles, Files
 from elasticq.storage.interface import Storage
+from elasticq.storage.log.reserve import FULL
 from elasticq.storage.memory import MemoryStorage
-from elasticq.storage.reserve import FULL
+from elasticq.storage.rows import schema
 from elasticq.storage.sqlite import SqliteStorage
 
 MEBIBYTE = 1_048_576

@@ -7,8 +7,8 @@ import xmltodict
 from msgspec import Struct, field
 from msgspec.json import decode
 
-from elasticq.http import exchange
-from elasticq.http.head import FORM, FORM_FOR_JSON, JSON, HeadReader
+from elasticq.http.connection import exchange
+from elasticq.http.connection.head import FORM, FORM_FOR_JSON, JSON, HeadReader
 from elasticq.model.actions import action
 from elasticq.model.commands import Attributes, Command
 from elasticq.model.errors import InvalidAction, MissingParameter, SignatureDoesNotMatch, UnknownOperation

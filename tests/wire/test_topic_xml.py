@@ -8,8 +8,8 @@ import xmltodict
 from botocore.parsers import create_parser
 from botocore.serialize import create_serializer
 
-from elasticq.http import exchange
-from elasticq.http.head import FORM, FORM_FOR_JSON
+from elasticq.http.connection import exchange
+from elasticq.http.connection.head import FORM, FORM_FOR_JSON
 from elasticq.model import errors
 from elasticq.model import topic_commands as t
 from elasticq.model import topic_results as r

@@ -24,7 +24,7 @@ from elasticq.admin.page import forms, groups, scheduled, text, topics
 from elasticq.admin.page.login import Login
 from elasticq.admin.pauses import first_in_order, joined
 from elasticq.admin.source import AdminSource
-from elasticq.engine.subscription_attributes import PROTOCOLS
+from elasticq.engine.stored.subscription_attributes import PROTOCOLS
 from elasticq.model.names import account_of, inner_owner, parse_queue_arn, queue_arn, queue_path, region_of, topic_arn
 
 if TYPE_CHECKING:

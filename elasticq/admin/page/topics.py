@@ -9,10 +9,10 @@ import msgspec
 from elasticq.admin.calls import Ask
 from elasticq.admin.pauses import Pause
 from elasticq.admin.source import AdminSource
-from elasticq.engine.filter_policy import MESSAGE_ATTRIBUTES, InvalidFilterPolicy, compile_policy
-from elasticq.engine.filter_values import Budget
+from elasticq.engine.filters.policy import MESSAGE_ATTRIBUTES, InvalidFilterPolicy, compile_policy
+from elasticq.engine.filters.values import Budget
 from elasticq.engine.matching import SLICE
-from elasticq.engine.topics import FILTER, FILTER_SCOPE
+from elasticq.engine.stored.topic_index import FILTER, FILTER_SCOPE
 from elasticq.model.commands import MessageAttributes
 from elasticq.model.topic_commands import Publish
 from elasticq.runtime.meter import Published

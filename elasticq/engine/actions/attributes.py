@@ -1,9 +1,10 @@
 """GetQueueAttributes and SetQueueAttributes."""
 
-from elasticq.engine import mutations as m
-from elasticq.engine import queue_attributes, redrive
+from elasticq.engine.actions import queue_attributes
 from elasticq.engine.context import ExecutionContext, Outcome, named_queue
+from elasticq.engine.redrive import dead_letters as redrive
 from elasticq.engine.state import Queue, State
+from elasticq.engine.stored import mutations as m
 from elasticq.engine.sweep import expired_counts
 from elasticq.model.commands import Call, GetQueueAttributes, SetQueueAttributes
 from elasticq.model.errors import InvalidAttributeName, MissingParameter, quoted

@@ -4,13 +4,14 @@ A consumer has no receipt handle there. So a delete or a change of visibility ac
 were asked for with its handle; a message that was never received can be deleted, too, unless it must be in flight.
 """
 
-from elasticq.engine import fence, metadata
-from elasticq.engine import mutations as m
+from elasticq.engine import metadata
 from elasticq.engine.actions.delete import delete_message
 from elasticq.engine.actions.priority import check_has_priorities
 from elasticq.engine.actions.visibility import change_message_visibility
+from elasticq.engine.consumer_groups import fence
 from elasticq.engine.context import ExecutionContext, Outcome
 from elasticq.engine.state import Queue, State
+from elasticq.engine.stored import mutations as m
 from elasticq.model.commands import Call, ChangeMessageVisibility, DeleteMessage
 from elasticq.model.errors import MessageNotInflight, MissingParameter, ResourceNotFound
 from elasticq.model.extensions import BySequence, DeleteBySequence, HideBySequence, PrioritiseBySequence

@@ -2,14 +2,14 @@
 
 import json
 
-from elasticq.engine import mutations as m
-from elasticq.engine import queue_attributes
+from elasticq.engine.actions import queue_attributes
 from elasticq.engine.actions.queues import create_queue
 from elasticq.engine.context import ExecutionContext, Outcome
-from elasticq.engine.forwards import goes_in_a_circle
 from elasticq.engine.ordering.kinds import KINDS, kind_named
-from elasticq.engine.redrive_policies import POLICY, read_policy
+from elasticq.engine.redrive.forwards import goes_in_a_circle
 from elasticq.engine.state import COPY_TO, MOVE_TO, Queue, State
+from elasticq.engine.stored import mutations as m
+from elasticq.engine.stored.redrive_policies import POLICY, read_policy
 from elasticq.model import commands as c
 from elasticq.model import documents
 from elasticq.model.errors import InvalidParameterValue

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
-from elasticq.engine import fence
-from elasticq.engine import mutations as m
-from elasticq.engine.batches import batch_entries_max, check_entries, failed
+from elasticq.engine.actions.batches import batch_entries_max, check_entries, failed
+from elasticq.engine.consumer_groups import fence
 from elasticq.engine.context import ExecutionContext, Outcome
 from elasticq.engine.state import Queue, State
+from elasticq.engine.stored import mutations as m
 from elasticq.model.commands import Call, DeleteMessage, DeleteMessageBatch
 from elasticq.model.errors import InvalidParameterValue, MissingParameter, ReceiptHandleIsInvalid, SqsError, quoted
 from elasticq.model.results import BatchResult, EmptyResult

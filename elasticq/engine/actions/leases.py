@@ -1,4 +1,4 @@
-"""ReceiveMessage under a lease, and DeleteMessage and ChangeMessageVisibility of whole leases (engine/leases.py).
+"""ReceiveMessage under a lease, and DeleteMessage and ChangeMessageVisibility of whole leases.
 
 LeaseExpired is answered where a lease is over, and what that answer rests on is written down first: whoever
 was told so is told so for ever, whatever a failover does to deadlines. Of a batch in which some leases are over
@@ -7,12 +7,13 @@ and some live, the living ones are committed, renewed or given back all the same
 
 from collections.abc import Callable
 
-from elasticq.engine import fence, redrive, turns
-from elasticq.engine import mutations as m
+from elasticq.engine import turns
 from elasticq.engine.actions import delete, receive, visibility
-from elasticq.engine.contents import check_range
+from elasticq.engine.consumer_groups import fence
 from elasticq.engine.context import ExecutionContext, Outcome
-from elasticq.engine.leases import (
+from elasticq.engine.ordering.contract import ContentsMissing
+from elasticq.engine.ordering.lease_groups import LeaseGroups
+from elasticq.engine.ordering.leases import (
     ENDED_AT_ONCE_MAX,
     Attempt,
     Handle,
@@ -21,9 +22,10 @@ from elasticq.engine.leases import (
     read_attempt,
     read_lease_handle,
 )
-from elasticq.engine.ordering.contract import ContentsMissing
-from elasticq.engine.ordering.lease_groups import LeaseGroups
+from elasticq.engine.redrive import dead_letters as redrive
 from elasticq.engine.state import Queue, State
+from elasticq.engine.stored import mutations as m
+from elasticq.engine.stored.contents import check_range
 from elasticq.model import limits
 from elasticq.model.commands import Call, ChangeMessageVisibility, DeleteMessage, ReceiveMessage
 from elasticq.model.errors import LeaseExpired, MissingParameter, OverLimit

@@ -6,12 +6,12 @@ from typing import Final
 
 from elasticq.engine import metadata
 from elasticq.engine.actions.receive import SYSTEM_ATTRIBUTES, system_attributes
-from elasticq.engine.contents import check_range, stored_bytes
 from elasticq.engine.context import ExecutionContext, Outcome, named_queue
-from elasticq.engine.mutations import MessageStored
 from elasticq.engine.ordering.contract import AHEAD_MAX, ContentsMissing
-from elasticq.engine.rows import Row
 from elasticq.engine.state import Queue, State
+from elasticq.engine.stored.contents import check_range, stored_bytes
+from elasticq.engine.stored.delivery_rows import Row
+from elasticq.engine.stored.mutations import MessageStored
 from elasticq.model import limits
 from elasticq.model.commands import Call
 from elasticq.model.errors import InvalidParameterValue, QueueDoesNotExist, quoted

@@ -3,10 +3,11 @@
 import re
 from typing import Final
 
-from elasticq.engine import mutations as m
-from elasticq.engine import policies, queue_attributes
+from elasticq.engine.actions import queue_attributes
 from elasticq.engine.context import ExecutionContext, Outcome, named_queue
+from elasticq.engine.policies import queue_policies as policies
 from elasticq.engine.state import Queue, State
+from elasticq.engine.stored import mutations as m
 from elasticq.model import limits
 from elasticq.model.actions import GRANTABLE, OWNER_ONLY
 from elasticq.model.commands import AddPermission, Call, RemovePermission

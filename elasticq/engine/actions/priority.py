@@ -10,11 +10,11 @@ a bounded part of the queue's places, and its answer says where the next one goe
 from collections.abc import Container
 from typing import Final
 
-from elasticq.engine import mutations as m
 from elasticq.engine.actions.peek import cold_from
 from elasticq.engine.context import ExecutionContext, Outcome, named_queue
 from elasticq.engine.ordering.contract import ContentsMissing
 from elasticq.engine.state import Queue, State
+from elasticq.engine.stored import mutations as m
 from elasticq.model.commands import Call
 from elasticq.model.errors import InvalidParameterValue, MissingParameter, UnsupportedOperation, quoted
 from elasticq.model.extensions import ById, ElasticqChangePriority

@@ -1,13 +1,14 @@
 """CreateQueue, GetQueueUrl, ListQueues, DeleteQueue, PurgeQueue."""
 
-from elasticq.engine import mutations as m
-from elasticq.engine import queue_attributes, redrive
+from elasticq.engine.actions import queue_attributes
 from elasticq.engine.actions.tags import check_count, check_tags
 from elasticq.engine.context import ExecutionContext, Outcome, named_queue
-from elasticq.engine.identity import next_sequence
 from elasticq.engine.ordering.kinds import MARKERS, kind_of
 from elasticq.engine.paging import page
+from elasticq.engine.redrive import dead_letters as redrive
 from elasticq.engine.state import Queue, State
+from elasticq.engine.stored import mutations as m
+from elasticq.engine.stored.identity import next_sequence
 from elasticq.model import limits
 from elasticq.model.commands import Call, CreateQueue, DeleteQueue, GetQueueUrl, ListQueues, PurgeQueue
 from elasticq.model.errors import (

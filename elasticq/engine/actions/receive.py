@@ -2,17 +2,19 @@
 
 from typing import Final
 
-from elasticq.engine import fence, metadata, redrive, turns
-from elasticq.engine import mutations as m
-from elasticq.engine.batches import check_page_size
-from elasticq.engine.contents import check_range, check_token, stored_bytes
+from elasticq.engine import metadata, turns
+from elasticq.engine.actions.batches import check_page_size
+from elasticq.engine.consumer_groups import fence
 from elasticq.engine.context import ExecutionContext, Outcome, named_queue
 from elasticq.engine.deduplication import attempt_key, attempt_prolonged, attempt_recorded, attempted
-from elasticq.engine.identity import next_delivery_number, sequence_number
-from elasticq.engine.leases import ENDED_AT_ONCE_MAX
 from elasticq.engine.ordering.contract import ContentsMissing
-from elasticq.engine.rows import Row
+from elasticq.engine.ordering.leases import ENDED_AT_ONCE_MAX
+from elasticq.engine.redrive import dead_letters as redrive
 from elasticq.engine.state import Queue, State
+from elasticq.engine.stored import mutations as m
+from elasticq.engine.stored.contents import check_range, check_token, stored_bytes
+from elasticq.engine.stored.delivery_rows import Row
+from elasticq.engine.stored.identity import next_delivery_number, sequence_number
 from elasticq.model import limits
 from elasticq.model.commands import Call, MessageAttributes, ReceiveMessage
 from elasticq.model.errors import InvalidAttributeName, InvalidParameterValue, OverLimit, quoted

@@ -4,11 +4,11 @@ All others count as not found: what was received once is a consumer's, whose vis
 named by their MessageIds, and looked for as ElasticqChangePriority does.
 """
 
-from elasticq.engine import mutations as m
 from elasticq.engine.actions.priority import answer_of, check_ids, look_for
 from elasticq.engine.context import ExecutionContext, Outcome, named_queue
 from elasticq.engine.ordering.schedule import checked_ms
 from elasticq.engine.state import Queue, State
+from elasticq.engine.stored import mutations as m
 from elasticq.model.commands import Call
 from elasticq.model.errors import MissingParameter, UnsupportedOperation
 from elasticq.model.extensions import ById, ElasticqCancelScheduled, ElasticqReschedule

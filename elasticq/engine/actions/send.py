@@ -7,15 +7,16 @@ taken stores nothing and answers what the first one did.
 
 from typing import Final
 
-from elasticq.engine import contents, idempotency
-from elasticq.engine import mutations as m
-from elasticq.engine.batches import batch_entries_max, check_entries, failed
+from elasticq.engine import idempotency
+from elasticq.engine.actions.batches import batch_entries_max, check_entries, failed
 from elasticq.engine.context import ExecutionContext, Outcome, named_queue
 from elasticq.engine.deduplication import deduplication_key, first_sent
-from elasticq.engine.forwards import Copies, route
 from elasticq.engine.idempotency import sent_id_key, taken
-from elasticq.engine.identity import next_sequence, sequence_number
+from elasticq.engine.redrive.forwards import Copies, route
 from elasticq.engine.state import Queue, State
+from elasticq.engine.stored import contents
+from elasticq.engine.stored import mutations as m
+from elasticq.engine.stored.identity import next_sequence, sequence_number
 from elasticq.model import limits
 from elasticq.model.commands import Call, Command, SendMessage, SendMessageBatch, SendMessageBatchEntry
 from elasticq.model.errors import BatchRequestTooLong, MissingParameter, SqsError

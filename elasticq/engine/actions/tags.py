@@ -3,9 +3,9 @@
 import re
 from typing import Final
 
-from elasticq.engine import mutations as m
 from elasticq.engine.context import ExecutionContext, Outcome, named_queue
 from elasticq.engine.state import State
+from elasticq.engine.stored import mutations as m
 from elasticq.model import limits
 from elasticq.model.commands import Call, ListQueueTags, TagQueue, UntagQueue
 from elasticq.model.errors import InvalidParameterValue, MissingParameter

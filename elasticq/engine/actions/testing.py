@@ -2,10 +2,10 @@
 
 from itertools import islice
 
-from elasticq.engine import mutations as m
-from elasticq.engine.actions.consumer_groups import removed_group
+from elasticq.engine.consumer_groups.actions import removed_group
 from elasticq.engine.context import ExecutionContext, Outcome
 from elasticq.engine.state import State
+from elasticq.engine.stored import mutations as m
 from elasticq.model import limits
 from elasticq.model.commands import Call
 from elasticq.model.errors import InvalidParameterValue

@@ -1,12 +1,12 @@
 """ChangeMessageVisibility and its batch."""
 
-from elasticq.engine import fence
-from elasticq.engine import mutations as m
+from elasticq.engine.actions.batches import batch_entries_max, check_entries, failed
 from elasticq.engine.actions.delete import has_expired, read_receipt
-from elasticq.engine.batches import batch_entries_max, check_entries, failed
-from elasticq.engine.contents import check_range
+from elasticq.engine.consumer_groups import fence
 from elasticq.engine.context import ExecutionContext, Outcome
 from elasticq.engine.state import Queue, State
+from elasticq.engine.stored import mutations as m
+from elasticq.engine.stored.contents import check_range
 from elasticq.model import limits
 from elasticq.model.commands import Call, ChangeMessageVisibility, ChangeMessageVisibilityBatch
 from elasticq.model.errors import InvalidParameterValue, MissingParameter, SqsError

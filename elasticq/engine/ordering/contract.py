@@ -24,14 +24,14 @@ from collections.abc import Iterable, Iterator, Set
 from heapq import heappush
 from typing import ClassVar, Final
 
-from elasticq.engine.ages import Ages
-from elasticq.engine.mutations import MessageStored
 from elasticq.engine.ordering.counts import Counts
 from elasticq.engine.ordering.delays import Delays
 from elasticq.engine.ordering.lease_groups import LeaseGroups
 from elasticq.engine.ordering.ranges import Ranges
 from elasticq.engine.ordering.shares import Stored
-from elasticq.engine.rows import UNTOUCHED, Grace, Row
+from elasticq.engine.stored.ages import Ages
+from elasticq.engine.stored.delivery_rows import UNTOUCHED, Grace, Row
+from elasticq.engine.stored.mutations import MessageStored
 from elasticq.model.commands import SendMessage, SendMessageBatchEntry
 
 SKIPPED_MAX: Final = 1_000  # expired messages passed over in one choice; the sweeper takes them away

@@ -24,13 +24,13 @@ from heapq import heapify, heappop, heappush, heapreplace
 from itertools import islice
 from typing import Final
 
-from elasticq.engine.ages import Ages
-from elasticq.engine.mutations import MessageStored
 from elasticq.engine.ordering.contract import AHEAD_MAX, SKIPPED_MAX, TAKEN_BETWEEN_LOOKS, ContentsMissing, Order
 from elasticq.engine.ordering.groups import Groups, Tenant
 from elasticq.engine.ordering.ranges import Ranges
 from elasticq.engine.ordering.standard import StandardOrder, deliveries
-from elasticq.engine.rows import Grace, Row
+from elasticq.engine.stored.ages import Ages
+from elasticq.engine.stored.delivery_rows import Grace, Row
+from elasticq.engine.stored.mutations import MessageStored
 
 NOISY_MIN: Final = 30
 NOISY_SHARE: Final = 10

@@ -25,9 +25,6 @@ from heapq import heapify, heappop, heappush
 from itertools import islice
 from typing import Final
 
-from elasticq.engine import contents
-from elasticq.engine.ages import Ages
-from elasticq.engine.mutations import MessageStored
 from elasticq.engine.ordering.contract import (
     ADVANCED_MAX,
     AHEAD_MAX,
@@ -43,7 +40,10 @@ from elasticq.engine.ordering.groups import Group, Groups
 from elasticq.engine.ordering.lease_groups import GroupProgress, LeaseGroups
 from elasticq.engine.ordering.schedule import DELIVER_AT, is_scheduled
 from elasticq.engine.ordering.shares import Stored
-from elasticq.engine.rows import Grace, Row
+from elasticq.engine.stored import contents
+from elasticq.engine.stored.ages import Ages
+from elasticq.engine.stored.delivery_rows import Grace, Row
+from elasticq.engine.stored.mutations import MessageStored
 from elasticq.model.commands import SendMessage, SendMessageBatchEntry
 from elasticq.model.errors import InvalidParameterValue
 

@@ -12,8 +12,6 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from elasticq.engine.ages import Ages
-from elasticq.engine.mutations import MessageStored
 from elasticq.engine.ordering.contract import Order, Rules
 from elasticq.engine.ordering.fair import with_groups
 from elasticq.engine.ordering.fifo import FifoOrder, FifoRules
@@ -33,7 +31,9 @@ from elasticq.engine.ordering.sharing import (
     check_weights,
 )
 from elasticq.engine.ordering.standard import IDEMPOTENCY_WINDOW, StandardOrder, StandardRules
-from elasticq.engine.rows import Grace, Row
+from elasticq.engine.stored.ages import Ages
+from elasticq.engine.stored.delivery_rows import Grace, Row
+from elasticq.engine.stored.mutations import MessageStored
 from elasticq.model import limits
 from elasticq.model.names import FIFO_QUEUE_NAME, QUEUE_NAME, has_fifo_suffix
 

@@ -4,8 +4,8 @@ A lease may receive what stands behind its own messages. To find it without a wa
 remembers how far the last one came.
 """
 
-from elasticq.engine.mutations import LeaseCalled
 from elasticq.engine.ordering.groups import Group
+from elasticq.engine.stored.mutations import LeaseCalled
 
 
 class GroupProgress:

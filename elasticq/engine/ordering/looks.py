@@ -12,7 +12,7 @@ from elasticq.engine.ordering.fair import FairOrder
 from elasticq.engine.ordering.fifo import FifoOrder
 from elasticq.engine.ordering.groups import Group, Groups, Tenant
 from elasticq.engine.ordering.shared import SharedOrder
-from elasticq.engine.rows import Row
+from elasticq.engine.stored.delivery_rows import Row
 
 Kind = TypeVar("Kind", bound=Order)
 

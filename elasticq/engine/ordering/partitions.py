@@ -16,12 +16,12 @@ from collections.abc import Set
 from typing import Final
 from zlib import crc32
 
-from elasticq.engine.ages import Ages
-from elasticq.engine.mutations import MessageStored
 from elasticq.engine.ordering.contract import ContentsMissing
 from elasticq.engine.ordering.fifo import FifoOrder, lined_up
 from elasticq.engine.ordering.groups import Group
-from elasticq.engine.rows import Grace, Row
+from elasticq.engine.stored.ages import Ages
+from elasticq.engine.stored.delivery_rows import Grace, Row
+from elasticq.engine.stored.mutations import MessageStored
 from elasticq.model.limits import PARTITIONS_MAX, PARTITIONS_MIN
 
 PARTITIONS: Final = "ElasticqPartitions"

@@ -18,13 +18,13 @@ from heapq import heappush
 from itertools import islice
 from typing import Final
 
-from elasticq.engine.ages import Ages
-from elasticq.engine.contents import whole_number
-from elasticq.engine.mutations import MessageStored
 from elasticq.engine.ordering.contract import AHEAD_MAX, TAKEN_BETWEEN_LOOKS
 from elasticq.engine.ordering.groups import Counted, Groups, Level
 from elasticq.engine.ordering.standard import StandardOrder, StandardRules, deliveries
-from elasticq.engine.rows import Grace, Row
+from elasticq.engine.stored.ages import Ages
+from elasticq.engine.stored.contents import whole_number
+from elasticq.engine.stored.delivery_rows import Grace, Row
+from elasticq.engine.stored.mutations import MessageStored
 from elasticq.model.commands import MessageAttributes, SendMessage, SendMessageBatchEntry
 from elasticq.model.errors import InvalidParameterValue
 from elasticq.model.limits import LONG_RANGE

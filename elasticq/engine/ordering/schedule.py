@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from elasticq.engine.contents import whole_number
-from elasticq.engine.mutations import MessageStored
+from elasticq.engine.stored.contents import whole_number
+from elasticq.engine.stored.mutations import MessageStored
 from elasticq.model import limits
 from elasticq.model.errors import InvalidParameterValue
 

@@ -8,15 +8,15 @@ is counted from the rows, as everywhere, so that no slot can get lost.
 
 from collections.abc import Iterator
 
-from elasticq.engine.ages import Ages
-from elasticq.engine.mutations import MessageStored
 from elasticq.engine.ordering.contract import AHEAD_MAX, SKIPPED_MAX, ContentsMissing, Order
 from elasticq.engine.ordering.fair import FairOrder, Next
 from elasticq.engine.ordering.groups import Tenant
 from elasticq.engine.ordering.shares import Share, Shares, Stored
 from elasticq.engine.ordering.sharing import Sharing
 from elasticq.engine.ordering.standard import StandardOrder
-from elasticq.engine.rows import Grace, Row
+from elasticq.engine.stored.ages import Ages
+from elasticq.engine.stored.delivery_rows import Grace, Row
+from elasticq.engine.stored.mutations import MessageStored
 
 NO_GROUP = ""
 

@@ -27,9 +27,6 @@ from heapq import heapify, heappop, heappush
 from itertools import islice
 from typing import Final, TypeVar
 
-from elasticq.engine import contents
-from elasticq.engine.ages import Ages
-from elasticq.engine.mutations import MessageStored
 from elasticq.engine.ordering.contract import (
     ADVANCED_MAX,
     AHEAD_MAX,
@@ -43,7 +40,10 @@ from elasticq.engine.ordering.counts import Counts
 from elasticq.engine.ordering.delays import NEVER, is_behind, sorted_again
 from elasticq.engine.ordering.schedule import DELIVER_AT, ahead_ms_max, deliver_at_ms
 from elasticq.engine.ordering.shares import Stored
-from elasticq.engine.rows import Grace, Row
+from elasticq.engine.stored import contents
+from elasticq.engine.stored.ages import Ages
+from elasticq.engine.stored.delivery_rows import Grace, Row
+from elasticq.engine.stored.mutations import MessageStored
 from elasticq.model.commands import SendMessage, SendMessageBatchEntry
 
 RETURNED_AHEAD_MAX = 64

@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from elasticq.engine import mutations as m
-from elasticq.engine.identity import Identity
 from elasticq.engine.state import State
-from elasticq.engine.tables import AHEAD_MS, Change, Put, Raise, RowChange
+from elasticq.engine.stored import mutations as m
+from elasticq.engine.stored.identity import Identity
+from elasticq.engine.stored.tables import AHEAD_MS, Change, Put, Raise, RowChange
 from elasticq.engine.writers.contract import Declare, Undo, Writer
 
 GRACE_SPANS_MAX: Final = 64  # a span matters while a deadline can lie in it: 12 h; older ones go first

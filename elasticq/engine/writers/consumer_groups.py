@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from elasticq.engine import consumer_rows as r
 from elasticq.engine.state import State
-from elasticq.engine.tables import Change, Drop, Put, RowChange
+from elasticq.engine.stored import consumer_group_rows as r
+from elasticq.engine.stored.tables import Change, Drop, Put, RowChange
 from elasticq.engine.writers import plain
 from elasticq.engine.writers.contract import Declare, Undo, Writer
 

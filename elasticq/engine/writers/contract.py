@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from elasticq.engine.state import State
-from elasticq.engine.tables import RowChange
+from elasticq.engine.stored.tables import RowChange
 
 
 class Step(ABC):

@@ -3,9 +3,9 @@
 from typing import Final
 
 from elasticq.engine import idempotency
-from elasticq.engine import mutations as m
-from elasticq.engine.invocations import SWEPT
 from elasticq.engine.state import State
+from elasticq.engine.stored import mutations as m
+from elasticq.engine.stored.invocations import SWEPT
 from elasticq.engine.writers.contract import Undo, Writer
 
 

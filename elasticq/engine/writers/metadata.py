@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from elasticq.engine.metadata_rows import METADATA, MetadataForgotten, MetadataKept
-from elasticq.engine.tables import Drop, Put, RowChange
+from elasticq.engine.stored.metadata_rows import METADATA, MetadataForgotten, MetadataKept
+from elasticq.engine.stored.tables import Drop, Put, RowChange
 from elasticq.engine.writers.contract import Declare
 
 

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from elasticq.engine import mutations as m
 from elasticq.engine.state import State
-from elasticq.engine.tables import Drop, Put, RowChange
+from elasticq.engine.stored import mutations as m
+from elasticq.engine.stored.tables import Drop, Put, RowChange
 from elasticq.engine.writers import plain
 from elasticq.engine.writers.contract import Declare, Undo, Writer
 

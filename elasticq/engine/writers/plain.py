@@ -3,7 +3,7 @@
 from typing import Any
 
 from elasticq.engine.state import State
-from elasticq.engine.tables import Change, Drop, Key, Put, RowChange, changed
+from elasticq.engine.stored.tables import Change, Drop, Key, Put, RowChange, changed
 from elasticq.engine.writers.contract import Undo
 
 

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from elasticq.engine import mutations as m
 from elasticq.engine.state import Messages, Queue, State
-from elasticq.engine.tables import LAST_QUEUE_ID, Change, Drop, Put, Raise, RowChange
+from elasticq.engine.stored import mutations as m
+from elasticq.engine.stored.tables import LAST_QUEUE_ID, Change, Drop, Put, Raise, RowChange
 from elasticq.engine.writers.contract import Declare, Undo, Writer
 
 

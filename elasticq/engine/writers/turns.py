@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from elasticq.engine import mutations as m
 from elasticq.engine.ordering.shares import GONE, Stored
 from elasticq.engine.state import State
-from elasticq.engine.tables import Drop, Put, RowChange
+from elasticq.engine.stored import mutations as m
+from elasticq.engine.stored.tables import Drop, Put, RowChange
 from elasticq.engine.writers.contract import Declare, Undo, Writer
 
 

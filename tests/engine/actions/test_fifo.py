@@ -7,9 +7,9 @@ from hashlib import sha256
 
 import pytest
 
-from elasticq.engine import mutations as m
 from elasticq.engine.actions.receive import returned
-from elasticq.engine.digest import state_digest
+from elasticq.engine.stored import mutations as m
+from elasticq.engine.views.digest import state_digest
 from elasticq.engine.writers.contract import Undo, roll_back
 from elasticq.model import commands as c
 from elasticq.model.errors import (

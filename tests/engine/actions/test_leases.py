@@ -2,19 +2,19 @@
 
 import pytest
 
-from elasticq.engine import leases as lease_table
-from elasticq.engine import mutations as m
 from elasticq.engine import sweep
 from elasticq.engine.actions import leases
 from elasticq.engine.actions import receive as receive_action
 from elasticq.engine.actions.receive import returned
 from elasticq.engine.apply import apply
-from elasticq.engine.digest import state_digest
-from elasticq.engine.dump import dump
 from elasticq.engine.execute import seal_or_answer
-from elasticq.engine.move_tasks import Mover
+from elasticq.engine.ordering import leases as lease_table
+from elasticq.engine.redrive.mover import Mover
 from elasticq.engine.state import State
+from elasticq.engine.stored import mutations as m
 from elasticq.engine.sweep import Sweeper
+from elasticq.engine.views.digest import state_digest
+from elasticq.engine.views.dump import dump
 from elasticq.engine.writers.contract import Undo, roll_back
 from elasticq.model import commands as c
 from elasticq.model import limits

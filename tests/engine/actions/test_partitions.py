@@ -5,7 +5,7 @@ from zlib import crc32
 
 import pytest
 
-from elasticq.engine.move_tasks import Mover
+from elasticq.engine.redrive.mover import Mover
 from elasticq.engine.writers.contract import Undo, roll_back
 from elasticq.model import commands as c
 from elasticq.model.errors import (

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from elasticq.engine.actions import peek
-from elasticq.engine.digest import state_digest
+from elasticq.engine.views.digest import state_digest
 from elasticq.model import commands as c
 from elasticq.model import errors
 from elasticq.model.extensions import Peek

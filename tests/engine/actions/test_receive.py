@@ -2,8 +2,8 @@
 
 import pytest
 
-from elasticq.engine import mutations as m
 from elasticq.engine.actions.receive import returned
+from elasticq.engine.stored import mutations as m
 from elasticq.model import commands as c
 from elasticq.model import errors, limits
 from elasticq.model.commands import MessageAttributeValue as Value

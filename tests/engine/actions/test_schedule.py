@@ -2,9 +2,9 @@
 
 import pytest
 
-from elasticq.engine import mutations as m
-from elasticq.engine.digest import state_digest
+from elasticq.engine.stored import mutations as m
 from elasticq.engine.sweep import Sweeper
+from elasticq.engine.views.digest import state_digest
 from elasticq.model import commands as c
 from elasticq.model.commands import MessageAttributeValue
 from elasticq.model.errors import InvalidParameterValue, MissingParameter, UnsupportedOperation

@@ -2,8 +2,8 @@
 
 import pytest
 
-from elasticq.engine import mutations as m
-from elasticq.engine.contents import attributes_bytes
+from elasticq.engine.stored import mutations as m
+from elasticq.engine.stored.contents import attributes_bytes
 from elasticq.model import commands as c
 from elasticq.model import errors
 from elasticq.model.commands import MessageAttributeValue as Value

@@ -2,7 +2,7 @@
 
 import pytest
 
-from elasticq.engine import mutations as m
+from elasticq.engine.stored import mutations as m
 from elasticq.model import commands as c
 from elasticq.model.errors import InvalidParameterValue, MissingParameter, QueueDoesNotExist, QueueNameExists
 from tests.engine.desk import Desk

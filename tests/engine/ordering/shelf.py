@@ -2,14 +2,14 @@
 
 from zlib import crc32
 
-from elasticq.engine.mutations import MessageStored
 from elasticq.engine.ordering.contract import ContentsMissing
 from elasticq.engine.ordering.counts import Counts
 from elasticq.engine.ordering.kinds import Kind
 from elasticq.engine.ordering.priority import PRIORITY
 from elasticq.engine.ordering.shares import GONE
-from elasticq.engine.rows import UNTOUCHED, Grace, Row
 from elasticq.engine.state import Queue
+from elasticq.engine.stored.delivery_rows import UNTOUCHED, Grace, Row
+from elasticq.engine.stored.mutations import MessageStored
 from elasticq.model.commands import MessageAttributeValue
 
 QUEUE_ID = 7

@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from elasticq.engine.mutations import LeaseCalled
 from elasticq.engine.ordering.contract import ADVANCED_MAX, is_behind
 from elasticq.engine.ordering.kinds import KINDS, Kind
 from elasticq.engine.ordering.lease_groups import LeaseGroups
 from elasticq.engine.ordering.partitions import PARTITIONS
 from elasticq.engine.ordering.sharing import FAIRNESS, STRATEGIES
-from elasticq.engine.rows import UNTOUCHED
+from elasticq.engine.stored.delivery_rows import UNTOUCHED
+from elasticq.engine.stored.mutations import LeaseCalled
 from tests.engine.ordering.shelf import QUEUE_ID, Shelf
 
 every_order = pytest.mark.parametrize(

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elasticq.engine.ages import Ages
-from elasticq.engine.mutations import MessageStored
 from elasticq.engine.ordering.contract import ContentsMissing
 from elasticq.engine.ordering.counts import Counts
 from elasticq.engine.ordering.fifo import FifoOrder
-from elasticq.engine.rows import UNTOUCHED, Grace, Row
+from elasticq.engine.stored.ages import Ages
+from elasticq.engine.stored.delivery_rows import UNTOUCHED, Grace, Row
+from elasticq.engine.stored.mutations import MessageStored
 
 
 class Shelf:

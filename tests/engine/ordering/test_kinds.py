@@ -2,12 +2,12 @@
 
 import pytest
 
+from elasticq.engine.actions.queue_attributes import checked
 from elasticq.engine.apply import apply
-from elasticq.engine.digest import state_digest
-from elasticq.engine.dump import dump
 from elasticq.engine.ordering.kinds import FIFO, KINDS, MARKERS, STANDARD, Kind, kind_named, kind_of
-from elasticq.engine.queue_attributes import checked
 from elasticq.engine.state import State
+from elasticq.engine.views.digest import state_digest
+from elasticq.engine.views.dump import dump
 from elasticq.model import commands as c
 from elasticq.model.errors import InvalidAttributeName
 from tests.engine.desk import Desk

@@ -1,7 +1,7 @@
 """What a lease remembers of its groups: each call once, however often it looks."""
 
-from elasticq.engine.mutations import LeaseCalled
 from elasticq.engine.ordering.lease_groups import LeaseGroups
+from elasticq.engine.stored.mutations import LeaseCalled
 
 
 def called(number: int, *sequences: int) -> LeaseCalled:

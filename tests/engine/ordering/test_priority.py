@@ -4,11 +4,11 @@ import tracemalloc
 
 import pytest
 
-from elasticq.engine.mutations import MessageStored
 from elasticq.engine.ordering.kinds import PRIORITY as KIND
 from elasticq.engine.ordering.priority import PRIORITY, PriorityOrder, arrival_priority, given_priority
-from elasticq.engine.rows import UNTOUCHED, Grace, Row
 from elasticq.engine.state import Queue
+from elasticq.engine.stored.delivery_rows import UNTOUCHED, Grace, Row
+from elasticq.engine.stored.mutations import MessageStored
 from elasticq.model.commands import MessageAttributeValue
 from tests.engine.ordering.shelf import Shelf
 

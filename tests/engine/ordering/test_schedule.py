@@ -2,8 +2,8 @@
 
 import pytest
 
-from elasticq.engine.mutations import MessageStored
 from elasticq.engine.ordering.schedule import ahead_ms_max, checked_ms, deliver_at_ms, is_scheduled
+from elasticq.engine.stored.mutations import MessageStored
 from elasticq.model.commands import MessageAttributeValue
 from elasticq.model.errors import InvalidParameterValue
 from elasticq.model.limits import SCHEDULE_MS_MAX

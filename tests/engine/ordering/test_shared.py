@@ -4,9 +4,9 @@ from collections import Counter
 
 import pytest
 
-from elasticq.engine import mutations as m
 from elasticq.engine.ordering.fair import FairOrder
 from elasticq.engine.ordering.shared import SharedOrder
+from elasticq.engine.stored import mutations as m
 from elasticq.engine.sweep import Sweeper
 from elasticq.engine.writers.contract import Undo, roll_back
 from elasticq.model import commands as c

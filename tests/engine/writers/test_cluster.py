@@ -1,8 +1,8 @@
 """Takeovers: terms count once, spans are bounded and hold."""
 
-from elasticq.engine import mutations as m
 from elasticq.engine.apply import apply
 from elasticq.engine.state import State
+from elasticq.engine.stored import mutations as m
 from elasticq.engine.writers.cluster import GRACE_SPANS_MAX
 from tests.engine.desk import START_MS, Desk
 from tests.engine.driver import check_indexes

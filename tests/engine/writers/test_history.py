@@ -1,6 +1,6 @@
 """Calls that had their effect, when that is taken back."""
 
-from elasticq.engine import mutations as m
+from elasticq.engine.stored import mutations as m
 from elasticq.engine.writers.contract import Undo, roll_back
 from elasticq.model.limits import INVOCATION_WINDOW_MS
 from tests.engine.desk import Desk

@@ -2,10 +2,10 @@
 
 import pytest
 
-from elasticq.engine import mutations as m
 from elasticq.engine.apply import apply, row_changes
 from elasticq.engine.state import State
-from elasticq.engine.tables import Drop, Put
+from elasticq.engine.stored import mutations as m
+from elasticq.engine.stored.tables import Drop, Put
 from elasticq.engine.writers.contract import Undo, roll_back
 
 KEY = (7, "q", 1, 0)

@@ -2,13 +2,13 @@
 
 import sqlite3
 
-from elasticq.engine import mutations as m
 from elasticq.engine.apply import apply
-from elasticq.engine.metadata_rows import MetadataForgotten, MetadataKept
 from elasticq.engine.state import State
+from elasticq.engine.stored import mutations as m
+from elasticq.engine.stored.metadata_rows import MetadataForgotten, MetadataKept
 from elasticq.node.outputs import Committed
-from elasticq.storage.rows import Rows
-from tests.storage.test_rows import created, flush, opened, stored
+from elasticq.storage.rows.rows import Rows
+from tests.storage.rows.test_rows import created, flush, opened, stored
 
 
 def test_metadata_outlives_a_restart_until_it_is_forgotten() -> None:

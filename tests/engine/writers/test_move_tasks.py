@@ -1,8 +1,8 @@
 """Which tasks there are, and which of them are not over."""
 
-from elasticq.engine import mutations as m
 from elasticq.engine.apply import apply
 from elasticq.engine.state import State
+from elasticq.engine.stored import mutations as m
 from elasticq.engine.writers.contract import Undo, roll_back
 
 

@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elasticq.engine import mutations as m
 from elasticq.engine.state import State
-from elasticq.engine.tables import Change, Drop, Put, RowChange
+from elasticq.engine.stored import mutations as m
+from elasticq.engine.stored.tables import Change, Drop, Put, RowChange
 from elasticq.engine.writers import plain
 from elasticq.engine.writers.contract import Undo, roll_back
 

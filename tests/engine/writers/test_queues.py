@@ -1,6 +1,6 @@
 """Queues that come, go and come again, also when the log that says so is replayed."""
 
-from elasticq.engine.digest import state_digest
+from elasticq.engine.views.digest import state_digest
 from elasticq.model import commands as c
 from tests.engine.desk import Desk, replayed
 from tests.engine.driver import NAMES, Driver, digest

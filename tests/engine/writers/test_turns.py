@@ -1,9 +1,9 @@
 """Turns as rows: one for each path, gone with what it says, and known before their queue at a start."""
 
-from elasticq.engine import mutations as m
 from elasticq.engine.apply import apply, row_changes
 from elasticq.engine.state import State
-from elasticq.engine.tables import Drop, Put
+from elasticq.engine.stored import mutations as m
+from elasticq.engine.stored.tables import Drop, Put
 from elasticq.engine.writers.contract import Undo, roll_back
 
 SET = m.TurnsSet(7, ["a", "b"], [b"\x05", b""], [2, -1], [b"", b""])

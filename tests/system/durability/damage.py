@@ -18,7 +18,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from elasticq.storage.records import written_bytes
+from elasticq.storage.log.records import written_bytes
 from tests.system.durability.connection import Broken, Connection
 from tests.system.durability.server import PATIENCE_S, ROOT, Ended, Server, pause
 

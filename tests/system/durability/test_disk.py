@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from elasticq.storage.records import written_bytes
-from elasticq.storage.reserve import FULL
+from elasticq.storage.log.records import written_bytes
+from elasticq.storage.log.reserve import FULL
 from tests.system.durability.conftest import MakeServer
 from tests.system.durability.connection import Answer, Broken
 from tests.system.durability.server import PATIENCE_S, ROOT, Ended, Server, pause

@@ -13,12 +13,12 @@ from xml.etree import ElementTree
 
 import msgspec
 
-from elasticq.engine import mutations as m
 from elasticq.engine.apply import apply
-from elasticq.engine.digest import state_digest
 from elasticq.engine.state import State
-from elasticq.http import exchange
-from elasticq.http.head import FORM_FOR_JSON, JSON
+from elasticq.engine.stored import mutations as m
+from elasticq.engine.views.digest import state_digest
+from elasticq.http.connection import exchange
+from elasticq.http.connection.head import FORM_FOR_JSON, JSON
 from elasticq.model.commands import Command
 from elasticq.model.errors import SqsError
 from elasticq.model.limits import RELAXED, STRICT

@@ -12,10 +12,10 @@ from aiohttp.base_protocol import BaseProtocol
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.http_parser import HttpRequestParser
 
-from elasticq.http.chunks import Chunks
-from elasticq.http.facts import Head
-from elasticq.http.head import CHUNKED, BadHead, HeadReader, without_body
-from elasticq.http.rest_call import Asked, refusal
+from elasticq.http.connection.chunks import Chunks
+from elasticq.http.connection.facts import Head
+from elasticq.http.connection.head import CHUNKED, BadHead, HeadReader, without_body
+from elasticq.http.pages.rest_call import Asked, refusal
 from elasticq.model.errors import SqsError
 from elasticq.rest import routes
 from elasticq.wire.operations import OPERATIONS

@@ -4,16 +4,18 @@ import json
 from itertools import pairwise
 from typing import Any
 
-from elasticq.engine import delivery_policies, policies, policy
-from elasticq.engine.delivery_policies import DeliveryPolicy, InvalidDeliveryPolicy
-from elasticq.engine.filter_index import FilterIndex
-from elasticq.engine.filter_policy import (
+from elasticq.engine.filters.index import FilterIndex
+from elasticq.engine.filters.policy import (
     MESSAGE_ATTRIBUTES,
     MESSAGE_BODY,
     FilterPolicy,
     InvalidFilterPolicy,
     compile_policy,
 )
+from elasticq.engine.policies import evaluation as policy
+from elasticq.engine.policies import queue_policies as policies
+from elasticq.engine.stored import delivery_policies
+from elasticq.engine.stored.delivery_policies import DeliveryPolicy, InvalidDeliveryPolicy
 from elasticq.model import limits
 from elasticq.model.commands import MessageAttributes, MessageAttributeValue
 from elasticq.model.errors import SqsError

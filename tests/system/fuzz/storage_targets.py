@@ -12,15 +12,17 @@ from zlib import crc32
 import msgspec
 
 from elasticq.engine import judge as engine_judge
-from elasticq.engine import mutations as m
+from elasticq.engine.stored import mutations as m
 from elasticq.replication.records import Base, Voter
-from elasticq.storage import pages, records, snapshot
-from elasticq.storage.carve import carve
+from elasticq.storage import snapshot
 from elasticq.storage.errors import DataError
-from elasticq.storage.log_end import End, LogEnd
-from elasticq.storage.restore import damage_found
-from elasticq.storage.salvage import salvage
-from elasticq.storage.schema import PAGE_BYTES
+from elasticq.storage.log import records
+from elasticq.storage.log.log_end import End, LogEnd
+from elasticq.storage.rows import pages
+from elasticq.storage.rows.carve import carve
+from elasticq.storage.rows.restore import damage_found
+from elasticq.storage.rows.salvage import salvage
+from elasticq.storage.rows.schema import PAGE_BYTES
 from tests.storage.damaged import entries_of
 from tests.system.fuzz.choices import Builder, Choices
 from tests.system.fuzz.target import Target, check_told

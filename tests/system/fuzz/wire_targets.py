@@ -11,10 +11,11 @@ import msgspec
 
 from elasticq.client.credentials import Credentials
 from elasticq.client.signing import Signer
-from elasticq.engine import paging, topic_paging
-from elasticq.engine.identity import Identity
-from elasticq.http.exchange import encode_error
-from elasticq.http.head import FORM_FOR_JSON, JSON
+from elasticq.engine import paging
+from elasticq.engine.stored.identity import Identity
+from elasticq.engine.topics import paging as topic_paging
+from elasticq.http.connection.exchange import encode_error
+from elasticq.http.connection.head import FORM_FOR_JSON, JSON
 from elasticq.model.commands import Command, ReceiveMessage
 from elasticq.model.errors import SqsError
 from elasticq.wire import fence, form, json, query, sigv4

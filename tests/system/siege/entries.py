@@ -15,8 +15,8 @@ from elasticq.admin.calls import ACTIONS as OPERATORS_ACTIONS
 from elasticq.admin.definitions import Definitions
 from elasticq.admin.source import AdminSource
 from elasticq.http.faults import Order
-from elasticq.http.peeking import LIST_PATH, PEEK_PATH
-from elasticq.http.testing import METHODS as TESTING_METHODS
+from elasticq.http.pages.peeking import LIST_PATH, PEEK_PATH
+from elasticq.http.pages.testing import METHODS as TESTING_METHODS
 from elasticq.model.actions import INTERNAL
 from elasticq.rest.api import Parameter
 from elasticq.rest.routes import BASE, DOQ_BASE, ROUTES, STREAM_QUERY, Route

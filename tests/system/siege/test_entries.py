@@ -11,7 +11,7 @@ from msgspec import Struct, inspect
 from elasticq.admin.calls import ACTIONS as OPERATORS_ACTIONS
 from elasticq.admin.definitions import Definitions
 from elasticq.http.faults import Order
-from elasticq.http.testing import PATHS
+from elasticq.http.pages.testing import PATHS
 from elasticq.model.actions import ACTIONS, BY_NAME, BY_SEQUENCE, EXTENSIONS, INTERNAL, NOT_HERE, TOPIC_ACTIONS
 from elasticq.rest.routes import ROUTES
 from elasticq.wire import json, query

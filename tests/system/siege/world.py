@@ -11,8 +11,8 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, Final
 
+from elasticq.engine.actions.queue_attributes import NAMES, READ_ONLY
 from elasticq.engine.ordering.partitions import PARTITIONS
-from elasticq.engine.queue_attributes import NAMES, READ_ONLY
 from elasticq.model.names import DEFAULT_ACCOUNT, DEFAULT_REGION
 from tests.system.siege.values import INTEGERS, TEXTS, spoilt, text, write
 

@@ -16,8 +16,9 @@ import pytest
 from elasticq.peers import frames
 from elasticq.peers.messages import PROTOCOL_MAX, PROTOCOL_MIN
 from elasticq.replication.messages import PROTOCOL_VERSION
-from elasticq.storage import log, schema
 from elasticq.storage.directory import FORMAT
+from elasticq.storage.log import segments as log
+from elasticq.storage.rows import schema
 from tests.system.cluster import clocked
 from tests.system.upgrade.contents import Caller, check, counts
 

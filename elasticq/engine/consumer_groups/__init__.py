@@ -1,0 +1,1 @@
+"""Consumer groups: sessions, assignments and the rules that fence old consumers."""

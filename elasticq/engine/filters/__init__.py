@@ -1,0 +1,1 @@
+"""Filter policies: how they are parsed, indexed and matched against messages."""

@@ -1,0 +1,1 @@
+"""Access policies: how they are parsed and evaluated."""

@@ -1,0 +1,230 @@
+"""Judges a request by the Policy of a queue or a topic: allowed, denied, or not mentioned.
+
+IAM's order: a Deny that matches wins; else an Allow that matches; else nothing
+is said. A condition that nobody can decide here (a key of AWS that no request
+here has a value for, a policy variable) fails an Allow and fulfils a Deny, so
+that a policy never opens more than AWS would read in it. Source: IAM user
+guide, "Policy evaluation logic" and "Condition operators"; how the text is
+read is ``policy_language.py``'s.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+from ipaddress import IPv6Address, ip_address
+from typing import Final
+
+from msgspec import Struct
+
+from elasticq.engine.policies import language as policy_language
+from elasticq.engine.policies.language import VARIABLE, Condition, Principals, Statement, Unreadable
+from elasticq.engine.policies.patterns import are_alike, arn_parts, is_like
+
+ALLOW: Final = "Allow"
+DENY: Final = "Deny"
+NEITHER: Final = ""
+
+
+class Request(Struct, frozen=True):
+    """action: its name without "sqs:"; arn: of the queue; principal: a user's name in ``account``.
+
+    is_any_region: one queue answers in all regions, so that the region of a policy's Resource says nothing.
+    service: what stands before the action. caller: the AWS service that asks, which is no user of any account;
+    source_arn: for which of its resources; source_owner: whose that is, and of a topic's caller its own account.
+    """
+
+    principal: str
+    account: str
+    action: str
+    arn: str
+    source_ip: str
+    is_secure: bool
+    now_s: int
+    is_any_region: bool = False
+    service: str = "sqs"
+    caller: str = ""
+    source_arn: str = ""
+    source_owner: str = ""
+
+    @property
+    def user_arn(self) -> str:
+        return f"arn:aws:iam::{self.account}:user/{self.principal}"
+
+
+class NotUnderstood(Exception):
+    """What nobody can decide here."""
+
+
+def evaluate(policy: str, request: Request) -> str:
+    """ALLOW, DENY or NEITHER. A policy that cannot be read denies: there was a version that stored some."""
+    try:
+        statements = _statements(policy)
+    except Unreadable:
+        return DENY
+    found = NEITHER
+    for statement in statements:
+        if (found != ALLOW or statement.is_deny) and _matches(statement, request):
+            if statement.is_deny:
+                return DENY
+            found = ALLOW
+    return found
+
+
+@lru_cache(maxsize=256)  # policies change seldom and are asked for each call; 8 KiB each at most
+def _statements(policy: str) -> tuple[Statement, ...]:
+    return policy_language.statements(policy_language.document(policy))
+
+
+def _matches(statement: Statement, request: Request) -> bool:
+    return (
+        _is_meant(statement, request)
+        and _is_action(statement, request.service, request.action) != statement.are_actions_excepted
+        and _is_about(statement, request)
+        and all(_holds(condition, statement, request) for condition in statement.conditions)
+    )
+
+
+# --- who, what, on what -----------------------------------------------------------
+
+
+def _is_meant(statement: Statement, request: Request) -> bool:
+    if not statement.are_principals_excepted:
+        return _is_named(statement.principals, request)
+    return not _is_excepted(statement.principals, request)
+
+
+def _is_named(principals: Principals, request: Request) -> bool:
+    """An account means all of its users."""
+    if request.caller:
+        return principals.is_everybody or request.caller in principals.services
+    user = request.account, request.principal
+    return principals.is_everybody or request.account in principals.accounts or user in principals.users
+
+
+def _is_excepted(principals: Principals, request: Request) -> bool:
+    """IAM: a NotPrincipal must name the user and its account, "Otherwise, the policy might deny access to the entire
+    account"; and of an account that is named with one user the others are denied."""
+    if request.caller:
+        return principals.is_everybody or request.caller in principals.services
+    user = request.account, request.principal
+    return principals.is_everybody or (request.account in principals.accounts and user in principals.users)
+
+
+def _is_action(statement: Statement, service: str, action: str) -> bool:
+    name = f"{service}:{action}".lower()
+    return any(is_like(name, pattern) for pattern in statement.actions)
+
+
+def _is_about(statement: Statement, request: Request) -> bool:
+    """A pattern with a variable is not understood."""
+    if statement.resources is None:
+        return True
+    if any(VARIABLE in pattern for pattern in statement.resources):
+        return statement.is_deny
+    return any(_is_resource(request, pattern) for pattern in statement.resources) != statement.are_resources_excepted
+
+
+def _is_resource(request: Request, pattern: str) -> bool:
+    arn = request.arn
+    if is_like(arn, pattern):
+        return True
+    if not request.is_any_region:
+        return False
+    try:
+        wanted = arn_parts(pattern)
+    except ValueError:
+        return False
+    return are_alike(arn_parts(arn), [*wanted[:3], "*", *wanted[4:]])
+
+
+# --- conditions -------------------------------------------------------------------
+
+
+def _holds(condition: Condition, statement: Statement, request: Request) -> bool:
+    try:
+        return _is_fulfilled(condition, request)
+    except NotUnderstood:
+        return statement.is_deny
+
+
+def _is_fulfilled(condition: Condition, request: Request) -> bool:
+    value, operator = _value(condition.key, request), condition.operator
+    if operator is None:
+        return (value is None) in condition.wanted
+    if condition.has_variables:
+        raise NotUnderstood
+    if value is None:
+        return condition.is_absent_enough
+    try:
+        read = operator.value(value)
+    except ValueError:
+        raise NotUnderstood from None
+    return any(operator.holds(read, wanted) for wanted in condition.wanted) != operator.is_negated
+
+
+def _value(key: str, request: Request) -> str | int | None:
+    """What the request says of a key, times in seconds; None: nothing, as no organisation calls here."""
+    read_value = _KEYS.get(key)
+    if read_value is not None:
+        if request.caller and key in _OF_USERS:
+            return None
+        return read_value(request)
+    if key in _ABSENT:
+        return None
+    raise NotUnderstood
+
+
+def _plain_address(text: str) -> str:
+    """A socket that listens on ``::`` names IPv4 clients ::ffff:10.0.0.5; they are in IPv4's networks all the same."""
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return text
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return text if mapped is None else str(mapped)
+
+
+_KEYS: Final[dict[str, Callable[[Request], str | int | None]]] = {
+    "aws:currenttime": lambda request: request.now_s,
+    "aws:epochtime": lambda request: request.now_s,
+    "aws:principalaccount": lambda request: request.account,
+    "aws:principalarn": lambda request: request.user_arn,
+    "aws:principaltype": lambda request: "User",
+    "aws:principalisawsservice": lambda request: "true" if request.caller else "false",
+    "aws:principalservicename": lambda request: request.caller or None,
+    "aws:resourceaccount": lambda request: request.arn.split(":")[4],
+    "aws:requestedregion": lambda request: request.arn.split(":")[3],
+    "aws:securetransport": lambda request: "true" if request.is_secure else "false",
+    "aws:sourceaccount": lambda request: request.source_owner if request.source_arn else None,
+    "aws:sourcearn": lambda request: request.source_arn or None,
+    "aws:sourceowner": lambda request: request.source_owner or None,
+    "aws:sourceip": lambda request: _plain_address(request.source_ip),
+    "aws:userid": lambda request: request.principal,
+    "aws:username": lambda request: request.principal,
+    "aws:viaawsservice": lambda request: "false",
+}
+_OF_USERS: Final = frozenset(
+    (
+        "aws:principalaccount",
+        "aws:principalarn",
+        "aws:principaltype",
+        "aws:securetransport",
+        "aws:sourceip",
+        "aws:userid",
+        "aws:username",
+    )
+)
+"""Of which a request of a service says nothing."""
+_ABSENT: Final = frozenset(
+    (
+        "aws:sourceorgid",
+        "aws:sourcevpc",
+        "aws:sourcevpce",
+        "aws:vpcsourceip",
+        "aws:principalorgid",
+        "aws:multifactorauthpresent",
+        "aws:multifactorauthage",
+        "aws:federatedprovider",
+        "aws:tokenissuetime",
+    )
+)
+"""Known to AWS, and never part of a request here."""

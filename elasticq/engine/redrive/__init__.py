@@ -1,0 +1,1 @@
+"""Dead-letter queues, forwarding of messages and message move tasks."""

@@ -1,0 +1,235 @@
+"""The invocation log: which SDK calls had their effect already, and what they answered.
+
+A row holds the call's digest of 16 bytes, and queue, sequence and time of the
+message it sent. It takes 30 bytes: the digest's first two are the number of its
+bucket, in a generation (a span of entry time), and queues have numbers there.
+A bucket is one piece of ``bytes``: its rows, the newest first, and behind them
+the digests' third bytes, the newest last, which are looked through at once by
+``bytes.find``. A row more makes a new bucket. A generation is dropped whole, at
+the same entry time on every member; where nobody calls any more the sweeper
+writes that time down, as a row of its own. Source: BlazingMQ's invocation log
+(300 s window); a dict of objects costs 227 bytes a row.
+"""
+
+from array import array
+from struct import Struct as Layout
+from typing import Final
+
+from elasticq.engine.stored.mutations import InvocationRecorded
+from elasticq.engine.stored.recorded_call import Recorded
+from elasticq.model.errors import RequestThrottled
+from elasticq.model.limits import INVOCATION_DETAILS_BYTES_MAX, INVOCATION_WINDOW_MS, INVOCATIONS_MAX
+
+GENERATION_MS = 100_000
+BUCKETS = 65_536  # most are empty at a developer's load, so that a miss looks at nothing
+KEY_BYTES = 16
+_REST_FROM = 3  # of a key: its bytes before are the number of the bucket, and what the bucket ends with
+_ROW = Layout(">13sIQI")  # rest of the key, number of the queue, sequence, time inside the generation in ms
+_ROW_BYTES = _ROW.size
+NOTHING: Final = b"\x92\x90\x90"
+"""The detail of a call of which there is nothing to tell, as nearly all deletes: it is not kept for each of them."""
+_DETAIL_BYTES = 256  # of a detail, besides itself: a key, and a place for both
+
+
+SWEPT: Final = bytes(KEY_BYTES)
+"""The key of the sweeper's row: no call has it."""
+TOO_MANY: Final = "Too many calls in the last 300 seconds; try again later."
+
+
+class _Generation:
+    __slots__ = ("buckets", "count", "details", "details_bytes", "queue_ids", "queue_numbers", "used")
+
+    def __init__(self) -> None:
+        self.buckets: list[bytes | None] = [None] * BUCKETS
+        self.used = array("H")  # the numbers of those that are not None, for whoever reads all rows
+        self.queue_ids: list[int] = []
+        self.queue_numbers: dict[int, int] = {}
+        self.details: dict[bytes, bytes] = {}
+        self.details_bytes = 0
+        self.count = 0
+
+    def holds(self, key: bytes) -> bool:
+        bucket = self.buckets[_bucket(key)]
+        return bucket is not None and _find(bucket, key) >= 0
+
+    def number_of(self, queue_id: int) -> int:
+        """The number under which the queue stands in rows; a new one if it has none."""
+        number = self.queue_numbers.get(queue_id)
+        if number is None:
+            number = self.queue_numbers[queue_id] = len(self.queue_ids)
+            self.queue_ids.append(queue_id)
+        return number
+
+    def detail(self, key: bytes, queue_id: int) -> bytes:
+        """Of a row that is there."""
+        return self.details.get(key, b"" if queue_id else NOTHING)
+
+
+def _bucket(key: bytes) -> int:
+    return key[0] | key[1] << 8
+
+
+def _find(bucket: bytes, key: bytes) -> int:
+    """Offset of the key's row, or -1."""
+    count = len(bucket) // (_ROW_BYTES + 1)
+    marks_at = count * _ROW_BYTES
+    at = bucket.find(key[2], marks_at)
+    while at >= 0:
+        row_at = marks_at - (at - marks_at + 1) * _ROW_BYTES
+        if bucket.startswith(key[_REST_FROM:], row_at):
+            return row_at
+        at = bucket.find(key[2], at + 1)
+    return -1
+
+
+def _without(bucket: bytes, row_at: int) -> bytes:
+    """The bucket without the row there and without its mark."""
+    mark_at = len(bucket) - 1 - row_at // _ROW_BYTES
+    return bucket[:row_at] + bucket[row_at + _ROW_BYTES : mark_at] + bucket[mark_at + 1 :]
+
+
+class Invocations:
+    """Rows of the last INVOCATION_WINDOW_MS by entry time; or, with a window of 0, rows until their time comes."""
+
+    __slots__ = ("_generation_ms", "_generations", "_newest_ms", "_window_ms", "count", "details_bytes")
+
+    def __init__(self, window_ms: int = INVOCATION_WINDOW_MS, generation_ms: int = GENERATION_MS) -> None:
+        self._window_ms = window_ms
+        self._generation_ms = generation_ms
+        self._newest_ms = 0
+        self._generations: dict[int, _Generation] = {}
+        self.count = 0
+        self.details_bytes = 0
+
+    def is_full(self, now_ms: int, besides: int = 0) -> bool:
+        """Senders wait rather than ids being forgotten. ``besides``: rows of another table under the same bound."""
+        if self.count + besides >= INVOCATIONS_MAX:
+            self.forget(now_ms)
+        return self.count + besides >= INVOCATIONS_MAX
+
+    def are_details_full(self, now_ms: int, besides_bytes: int = 0) -> bool:
+        """There is no room for what calls of more than one message answered."""
+        if self.details_bytes + besides_bytes >= INVOCATION_DETAILS_BYTES_MAX:
+            self.forget(now_ms)
+        return self.details_bytes + besides_bytes >= INVOCATION_DETAILS_BYTES_MAX
+
+    def is_any_over(self, now_ms: int) -> bool:
+        """Whether ``forget`` would give memory back; not of a row of the sweeper alone."""
+        return any(
+            self._is_over(number, now_ms) and (generation.count > 1 or not generation.holds(SWEPT))
+            for number, generation in self._generations.items()
+        )
+
+    def forget(self, now_ms: int) -> None:
+        """Drop what is over at this time of an entry."""
+        self._newest_ms = max(self._newest_ms, now_ms)
+        self._evict()
+
+    def get(self, key: bytes, now_ms: int) -> Recorded | None:
+        """The row of ``key`` if it is younger than the window."""
+        bucket_number = key[0] | key[1] << 8
+        for number, generation in self._generations.items():
+            bucket = generation.buckets[bucket_number]
+            if bucket is not None and (at := _find(bucket, key)) >= 0:
+                _, queue_number, sequence, offset_ms = _ROW.unpack_from(bucket, at)
+                recorded_ms = number * self._generation_ms + offset_ms
+                if recorded_ms + self._window_ms > now_ms:
+                    queue_id = generation.queue_ids[queue_number]
+                    return Recorded(recorded_ms, queue_id, sequence, generation.detail(key, queue_id))
+        return None
+
+    def first_sent(self, key: bytes, now_ms: int, too_many: str) -> int | None:
+        """The sequence of the message that holds the id. Raises RequestThrottled where no more can be remembered."""
+        known = self.get(key, now_ms)
+        if known is not None:
+            return known.sequence
+        if self.is_full(now_ms):
+            raise RequestThrottled(too_many)
+        return None
+
+    def put(self, key: bytes, row: Recorded | InvocationRecorded, now_ms: int | None = None) -> bool:
+        """False if nothing was written: the row was there, or is older than the window (a log applied again).
+
+        now_ms: of the entry, if that is not the row's time.
+        """
+        recorded_ms = row.recorded_ms
+        entry_ms = recorded_ms if now_ms is None else now_ms
+        if entry_ms > self._newest_ms:
+            self._newest_ms = entry_ms
+        number = recorded_ms // self._generation_ms
+        generation = self._generations.get(number)
+        if generation is None:
+            self._evict()
+            if self._is_over(number, self._newest_ms):
+                return False
+            generation = self._generations[number] = _Generation()
+        bucket_number = key[0] | key[1] << 8
+        bucket = generation.buckets[bucket_number]
+        if bucket is None:
+            bucket = b""
+            generation.used.append(bucket_number)
+        elif _find(bucket, key) >= 0:
+            return False
+        queue_id, detail = row.queue_id, row.detail
+        offset_ms = recorded_ms - number * self._generation_ms
+        packed = _ROW.pack(key[_REST_FROM:], generation.number_of(queue_id), row.sequence, offset_ms)
+        generation.buckets[bucket_number] = packed + bucket + key[2:_REST_FROM]
+        if detail and (queue_id or detail != NOTHING):
+            generation.details[key] = detail
+            self._weigh(generation, len(detail) + _DETAIL_BYTES)
+        generation.count += 1
+        self.count += 1
+        return True
+
+    def remove(self, key: bytes) -> Recorded | None:
+        """Take the newest row of ``key`` back: its entry was rolled back, or its receive reached nobody."""
+        bucket_number = _bucket(key)
+        for number in sorted(self._generations, reverse=True):
+            generation = self._generations[number]
+            bucket = generation.buckets[bucket_number]
+            at = _find(bucket, key) if bucket is not None else -1
+            if bucket is not None and at >= 0:
+                _, queue_number, sequence, offset_ms = _ROW.unpack_from(bucket, at)
+                queue_id = generation.queue_ids[queue_number]
+                generation.buckets[bucket_number] = _without(bucket, at)
+                generation.count -= 1
+                self.count -= 1
+                detail = generation.detail(key, queue_id)
+                if generation.details.pop(key, None) is not None:
+                    self._weigh(generation, -len(detail) - _DETAIL_BYTES)
+                return Recorded(number * self._generation_ms + offset_ms, queue_id, sequence, detail)
+        return None
+
+    def _is_over(self, number: int, now_ms: int) -> bool:
+        """Every row of the generation is older than the window."""
+        return (number + 1) * self._generation_ms + self._window_ms <= now_ms
+
+    def _evict(self) -> None:
+        for number in [number for number in self._generations if self._is_over(number, self._newest_ms)]:
+            self._drop(number)
+
+    def _drop(self, number: int) -> None:
+        generation = self._generations.pop(number)
+        self.count -= generation.count
+        self.details_bytes -= generation.details_bytes
+
+    def _weigh(self, generation: _Generation, by_bytes: int) -> None:
+        generation.details_bytes += by_bytes
+        self.details_bytes += by_bytes
+
+    def rows(self, now_ms: int) -> list[tuple[bytes, Recorded]]:
+        """All rows live at ``now_ms``, sorted by key: for digests and snapshots."""
+        found = []
+        for number, generation in self._generations.items():
+            for bucket_number in generation.used:
+                bucket = generation.buckets[bucket_number] or b""
+                begin = bytes((bucket_number & 0xFF, bucket_number >> 8))
+                for place in range(len(bucket) // (_ROW_BYTES + 1)):
+                    rest, queue_number, sequence, offset_ms = _ROW.unpack_from(bucket, place * _ROW_BYTES)
+                    key = begin + bucket[len(bucket) - 1 - place : len(bucket) - place] + rest
+                    recorded_ms = number * self._generation_ms + offset_ms
+                    if recorded_ms + self._window_ms > now_ms:
+                        queue_id = generation.queue_ids[queue_number]
+                        detail = generation.detail(key, queue_id)
+                        found.append((key, Recorded(recorded_ms, queue_id, sequence, detail)))
+        return sorted(found, key=lambda item: item[0])

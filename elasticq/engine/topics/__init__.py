@@ -1,0 +1,1 @@
+"""SNS topics: their actions, fan-out and deliveries."""

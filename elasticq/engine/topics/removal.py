@@ -1,0 +1,14 @@
+"""What goes with a subscription: its row, and the inner queue in which its messages wait."""
+
+from elasticq.engine.state import State
+from elasticq.engine.stored import mutations as m
+from elasticq.engine.stored.topic_index import QUEUE_PROTOCOL, Subscription
+
+
+def removed(state: State, subscription: Subscription, now_ms: int) -> list[m.Mutation]:
+    """The mutations that delete a subscription."""
+    found: list[m.Mutation] = [m.SubscriptionDeleted(subscription.row.number)]
+    queue = None if subscription.row.protocol == QUEUE_PROTOCOL else state.names.get(subscription.target)
+    if queue is not None:
+        found.append(m.QueueDeleted(queue.id, now_ms))
+    return found

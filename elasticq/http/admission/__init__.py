@@ -1,0 +1,1 @@
+"""Admission of requests: who calls, whether the signature is valid, and what is logged."""

@@ -1,0 +1,21 @@
+"""Logs who deleted or purged a queue: what cannot be taken back, and what somebody asks for afterwards."""
+
+from logging import getLogger
+from typing import Final
+
+from elasticq.http.admission.request_log import queue_of
+from elasticq.model.commands import Command
+
+_log = getLogger("elasticq.audit")
+
+_DONE: Final = {"DeleteQueue": ("queue_deleted", "deleted"), "PurgeQueue": ("queue_purged", "purged")}
+TOLD: Final = frozenset(_DONE)
+"""The actions that are logged when they succeeded."""
+
+
+def tell(action: str, command: Command, principal: str, account: str, peername: object) -> None:
+    """Log an action of ``TOLD``. peername: the transport's, whose first part is the client's address."""
+    event, done = _DONE[action]
+    queue = queue_of(command, account)
+    where = f" from {peername[0]}" if isinstance(peername, tuple) else ""
+    _log.info("%s: The queue %s was %s by %s of account %s%s.", event, queue, done, principal, account, where)

@@ -1,0 +1,54 @@
+"""Authenticates requests where auth is lax or strict; where auth is off there is none, and callers are believed.
+
+strict: every call needs a valid signature of a configured key; principal and
+account follow from the key, the region from the scope that was signed, and
+queues' policies are enforced. lax: a signature is checked when its key is known;
+all other callers are believed as with off.
+"""
+
+from collections.abc import Iterable
+
+from elasticq.http.admission.caller import Callers
+from elasticq.model.commands import Origin
+from elasticq.wire.operations import SNS, SQS
+from elasticq.wire.services import Services
+from elasticq.wire.sigv4 import Key, Verifier
+
+
+class Authenticator:
+    """Authenticates a request before more than its framing is looked at. ``now_s`` is set once a second."""
+
+    __slots__ = ("_callers", "_services", "_verifier", "is_strict", "now_s")
+
+    def __init__(
+        self, keys: Iterable[Key], callers: Callers, now_s: int, *, is_strict: bool, services: Services = (SQS, SNS)
+    ) -> None:
+        self._services = services
+        self._verifier = Verifier(keys, *services)
+        self._callers = callers
+        self.is_strict = is_strict
+        self.now_s = now_s
+
+    def renew(self, keys: Iterable[Key]) -> None:
+        """Know these keys from now on, and no others."""
+        self._verifier = Verifier(keys, *self._services)
+
+    def admit(self, lines: list[bytes], authorization: bytes, body: bytes) -> tuple[str, str]:
+        """Return principal and owner (model/names.py) of the caller. Raises the SqsError that the client gets."""
+        if not self.is_strict and not self._verifier.knows(lines, authorization):
+            return self._callers.identify_request(lines, authorization)
+        key = self._verifier.check(lines, authorization, body, self.now_s)
+        return key.access_key_id, self._callers.owner(key.account, lines, authorization)
+
+    def is_signed(self, lines: list[bytes], authorization: bytes) -> bool:
+        """Tell whether ``admit`` checks the signature of such a request."""
+        return self.is_strict or self._verifier.knows(lines, authorization)
+
+    def origin(self, peer: object, *, is_secure: bool) -> Origin | None:
+        """Return what policies ask of a connection: address and TLS; None where policies are not enforced.
+
+        peer: the transport's peername.
+        """
+        if not self.is_strict:
+            return None
+        return Origin(str(peer[0]) if isinstance(peer, tuple) else "", is_secure)

@@ -1,0 +1,1 @@
+"""One HTTP connection: framing of requests, chunked bodies, and responses."""

@@ -1,0 +1,89 @@
+"""Writes responses as bytes: status line, headers and body in one piece."""
+
+import time
+from typing import Final
+
+from elasticq.http.connection.exchange import JSON_TYPE, XML_TYPE, Answer
+
+_REASONS: Final = {
+    200: "OK",
+    400: "Bad Request",
+    403: "Forbidden",
+    404: "Not Found",
+    405: "Method Not Allowed",
+    408: "Request Timeout",
+    409: "Conflict",
+    413: "Content Too Large",
+    431: "Request Header Fields Too Large",
+    500: "Internal Server Error",
+    503: "Service Unavailable",
+}
+_DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+RETRY_HEADERS: Final = {"Retry-After": "1", "x-amz-retry-after": "1000"}
+"""They tell when a call that was answered 503 may be tried again: in s, and in ms, which SDKs read and heed."""
+_MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+class Responses:
+    """Writes responses with the current second's Date and with request ids of this process.
+
+    A request id is unique: 80 random bits of the process, then the request's number.
+    """
+
+    __slots__ = ("_date", "_id_prefix", "json_ok", "rest_ok", "xml_ok")
+
+    def __init__(self, entropy: bytes, wall_s: float) -> None:
+        text = entropy[:10].hex()
+        self._id_prefix = f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-"
+        self.refresh(wall_s)
+
+    def refresh(self, wall_s: float) -> None:
+        """Format the date; called once a second, so that no request has to."""
+        self._date = http_date(wall_s)
+        self.json_ok = (
+            f"HTTP/1.1 200 OK\r\nContent-Type: {JSON_TYPE.decode()}\r\nDate: {self._date}\r\n"
+            f"x-amzn-RequestId: {self._id_prefix}"
+        ).encode()
+        """The start of the response that is written most, up to the request's number."""
+        self.xml_ok = self.json_ok.replace(JSON_TYPE, XML_TYPE, 1)
+        self.rest_ok = (
+            f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nDate: {self._date}\r\nContent-Length: "
+        ).encode()
+        """The start of a plain answer of the REST API, up to its length."""
+
+    def request_id(self, number: int) -> str:
+        return "%s%012x" % (self._id_prefix, number)  # noqa: UP031  # compiled, a quarter of what an f-string costs
+
+    def write(self, answer: Answer, request_id: str, close: bool) -> bytes:
+        head = (
+            f"HTTP/1.1 {answer.status} {_REASONS.get(answer.status, 'Error')}\r\n"
+            f"Content-Type: {answer.content_type.decode()}\r\nDate: {self._date}\r\nx-amzn-RequestId: {request_id}\r\n"
+        )
+        if answer.query_error:
+            head += f"x-amzn-query-error: {answer.query_error}\r\n"
+        if answer.stale_ms >= 0:
+            head += f"x-elasticq-stale: {answer.stale_ms}\r\n"
+        if answer.status == 503:
+            head += "".join([f"{name}: {value}\r\n" for name, value in RETRY_HEADERS.items()])
+        if close:
+            head += "Connection: close\r\n"
+        return b"%bContent-Length: %d\r\n\r\n%b" % (head.encode(), len(answer.body), answer.body)
+
+    def write_rest(self, status: int, content_type: str, body: bytes, headers: dict[str, str], close: bool) -> bytes:
+        head = (
+            f"HTTP/1.1 {status} {_REASONS.get(status, 'Error')}\r\nContent-Type: {content_type}\r\n"
+            f"Date: {self._date}\r\n"
+        )
+        head += "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
+        if close:
+            head += "Connection: close\r\n"
+        return b"%bContent-Length: %d\r\n\r\n%b" % (head.encode(), len(body), body)
+
+
+def http_date(wall_s: float) -> str:
+    """Return the time as a Date header has it (RFC 9110); strftime would follow the locale."""
+    at = time.gmtime(wall_s)
+    return (
+        f"{_DAYS[at.tm_wday]}, {at.tm_mday:02} {_MONTHS[at.tm_mon - 1]} {at.tm_year}"
+        f" {at.tm_hour:02}:{at.tm_min:02}:{at.tm_sec:02} GMT"
+    )

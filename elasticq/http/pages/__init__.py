@@ -1,0 +1,1 @@
+"""Requests other than SQS and SNS calls: REST, health, peeking and test pages."""

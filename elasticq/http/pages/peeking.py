@@ -1,0 +1,164 @@
+"""Looking into queues over HTTP: /_elasticq/peek, and LocalStack's /_aws/sqs/messages in LocalStack's forms.
+
+LocalStack's has no pages: it answers what is there, up to MESSAGES_MAX, in the
+tree of a ReceiveMessage answer. That is XML, or the same tree as JSON for who
+accepts that, where one message is an object and several are a list (it comes
+from an XML parser there), or JSON 1.0 for a boto3 client whose endpoint it is.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+from urllib.parse import parse_qsl, unquote
+
+import msgspec
+
+from elasticq.engine.stored.contents import message_bytes
+from elasticq.http.connection import exchange
+from elasticq.http.connection.exchange import Answer
+from elasticq.http.connection.head import FORM, FORM_FOR_JSON, JSON
+from elasticq.model.commands import ReceiveMessage
+from elasticq.model.errors import InvalidRequest, QueueDoesNotExist, RequestTooLarge, SqsError
+from elasticq.model.extensions import Peek
+from elasticq.model.limits import ANSWER_BYTES_MAX, QUEUE_URL_CHARS_MAX
+from elasticq.model.results import PeekedMessage, PeekResult, ReceivedMessage, ReceiveMessageResult, Result, StaleResult
+from elasticq.wire.digests import body_md5
+from elasticq.wire.operations import SQS
+
+PEEK_PATH: Final = "/_elasticq/peek"
+LIST_PATH: Final = "/_aws/sqs/messages"
+MESSAGES_MAX: Final = 10_000
+LIST_BYTES_MAX: Final = ANSWER_BYTES_MAX
+LIST_REQUEST_BYTES_MAX: Final = 16_384  # it has a QueueUrl and two flags
+PAGES_MAX: Final = 1_000
+HANDLE: Final = "SQS/BACKDOOR/ACCESS"
+TREE: Final = -1
+"""The protocol number of LocalStack's JSON, beside JSON and FORM."""
+JSON_TYPE: Final = b"application/json"
+
+Submit = Callable[[Peek], Awaitable[Result | SqsError]]
+_RECEIVE: Final = SQS.operations["ReceiveMessage"]
+
+
+class Listing:
+    """The queue and the flags that a request to LIST_PATH names. Its constructor raises SqsError.
+
+    region: the one that the path names; empty where it names none, and the caller's is meant.
+    """
+
+    __slots__ = ("is_delayed_shown", "is_invisible_shown", "queue_url", "region")
+
+    def __init__(self, path: str, members: dict[str, str], action: str) -> None:
+        if action not in ("", "ReceiveMessage"):
+            raise InvalidRequest("This endpoint only accepts ReceiveMessage calls")
+        parts = [unquote(part) for part in path.removeprefix(LIST_PATH).split("/")]
+        self.queue_url = "/".join(parts[-2:]) if len(parts) == 4 else members.get("QueueUrl", "")
+        self.region = parts[1] if len(parts) == 4 else ""
+        if not 0 < len(self.queue_url) <= QUEUE_URL_CHARS_MAX:
+            raise QueueDoesNotExist
+        self.is_invisible_shown = members.get("ShowInvisible", "").lower() in ("true", "1")
+        self.is_delayed_shown = members.get("ShowDelayed", "").lower() in ("true", "1")
+
+    async def collect(self, submit: Submit) -> list[PeekedMessage]:
+        """Read the queue's messages page by page; other clients are served between two pages. Raises SqsError."""
+        found: list[PeekedMessage] = []
+        at: int | None = 0
+        pages = size_bytes = 0
+        while at is not None and len(found) < MESSAGES_MAX and size_bytes < LIST_BYTES_MAX and pages < PAGES_MAX:
+            outcome = await submit(Peek(queue_url=self.queue_url, from_sequence=at, limit=1_000))
+            if isinstance(outcome, StaleResult):
+                outcome = outcome.result
+            if isinstance(outcome, SqsError):
+                raise outcome
+            assert isinstance(outcome, PeekResult)
+            found += outcome.messages
+            size_bytes += sum(map(_size_bytes, outcome.messages))
+            at, pages = outcome.next_sequence, pages + 1
+            await asyncio.sleep(0)
+        return found
+
+    def result(self, found: list[PeekedMessage]) -> ReceiveMessageResult:
+        return ReceiveMessageResult([self._shown(message) for message in self._chosen(found)])
+
+    def _chosen(self, found: list[PeekedMessage]) -> list[PeekedMessage]:
+        """Return the messages that the flags show. A FIFO group with a message in flight is invisible as a whole."""
+        hidden = {"delayed"} - ({"delayed"} if self.is_delayed_shown else set())
+        if self.is_invisible_shown:
+            return [message for message in found if message.state not in hidden]
+        hidden.add("inflight")
+        locked = {_fifo_group(message) for message in found if message.state == "inflight"} - {None}
+        return [message for message in found if message.state not in hidden and _fifo_group(message) not in locked]
+
+    def _shown(self, message: PeekedMessage) -> ReceivedMessage:
+        attributes = dict(message.attributes)
+        if self.is_invisible_shown:
+            attributes["IsVisible"] = str(message.state != "inflight").lower()
+        if self.is_delayed_shown:
+            attributes["IsDelayed"] = str(message.state == "delayed").lower()
+        return ReceivedMessage(message.message_id, HANDLE, message.body, attributes, message.message_attributes)
+
+
+def _size_bytes(message: PeekedMessage) -> int:
+    system = sum(len(name) + len(value) for name, value in message.attributes.items())
+    return message_bytes(message.body, message.message_attributes) + system
+
+
+def _fifo_group(message: PeekedMessage) -> str | None:
+    return message.attributes.get("MessageGroupId") if "SequenceNumber" in message.attributes else None
+
+
+def members_of(query: str, content_protocol: int, body: bytes) -> tuple[dict[str, str], str]:
+    """Return a request's parameters by URL, form or JSON, and the Action that a form names. Raises RequestTooLarge."""
+    if len(body) > LIST_REQUEST_BYTES_MAX:
+        raise RequestTooLarge(f"The request is longer than {LIST_REQUEST_BYTES_MAX} bytes.")
+    members = dict(parse_qsl(query, keep_blank_values=True))
+    if content_protocol == JSON and body:
+        try:
+            given = msgspec.json.decode(body, type=dict[str, Any])
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            given = {}
+        members |= {name: str(value) for name, value in given.items() if isinstance(value, (str, bool, int))}
+    elif content_protocol in (FORM, FORM_FOR_JSON):
+        members |= dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
+    return members, members.get("Action", "")
+
+
+async def answer(protocol: int, listing: Listing, submit: Submit, request_id: str) -> Answer:
+    """Collect and encode the messages. Raises SqsError.
+
+    Another thread encodes, as ten thousand messages take longer than other clients may wait.
+    """
+    found = await listing.collect(submit)
+    return await asyncio.to_thread(lambda: encode(protocol, listing.result(found), request_id))
+
+
+def encode(protocol: int, result: ReceiveMessageResult, request_id: str) -> Answer:
+    if protocol != TREE:
+        return exchange.encode((SQS,), protocol, _RECEIVE, ReceiveMessage(), result, request_id)
+    messages = [_tree(message) for message in result.messages]
+    inside = {"Message": messages[0] if len(messages) == 1 else messages} if messages else None
+    answer = {"ReceiveMessageResult": inside, "ResponseMetadata": {"RequestId": request_id}}
+    return Answer(200, JSON_TYPE, msgspec.json.encode({"ReceiveMessageResponse": answer}))
+
+
+def encode_error(protocol: int, error: SqsError, request_id: str) -> Answer:
+    if protocol != TREE:
+        return exchange.encode_error(SQS, protocol, error, request_id)
+    written = {"Type": "Sender" if error.sender_fault else "Receiver", "Code": error.code, "Message": error.message}
+    body = msgspec.json.encode({"ErrorResponse": {"Error": written, "RequestId": request_id}})
+    return Answer(error.status, JSON_TYPE, body)
+
+
+def _tree(message: ReceivedMessage) -> dict[str, Any]:
+    written: dict[str, Any] = {
+        "MessageId": message.message_id,
+        "MD5OfBody": body_md5(message.body),
+        "Body": message.body,
+        "Attribute": [{"Name": name, "Value": value} for name, value in (message.attributes or {}).items()],
+        "ReceiptHandle": message.receipt_handle,
+    }
+    if message.message_attributes:
+        written["MessageAttribute"] = [
+            {"Name": name, "Value": value} for name, value in message.message_attributes.items()
+        ]
+    return written

@@ -1,0 +1,1 @@
+"""Reports for operators: status, background work and cluster events."""

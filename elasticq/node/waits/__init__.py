@@ -1,0 +1,1 @@
+"""The reasons for which a call waits, one per module."""

@@ -1,0 +1,208 @@
+"""Calls that wait for a master, here at the member that accepted them or took them over: the retransmission buffer.
+
+Such a call was not executed yet, or it has a GUID (the id of an SDK call): a master that finds the GUID in its history
+repeats the answer. A plain SDK tries for about a tenth of a second, so the member has to wait in its place.
+Source: BlazingMQ's retransmission buffers and GUID history.
+"""
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+from typing import Final
+
+from msgspec.structs import replace
+
+from elasticq.engine.actions.receive import wait_s
+from elasticq.engine.state import State
+from elasticq.engine.stored.contents import message_bytes
+from elasticq.model import topic_commands as t
+from elasticq.model.actions import READ_ONLY
+from elasticq.model.commands import (
+    Call,
+    ChangeMessageVisibilityBatch,
+    DeleteMessageBatch,
+    ReceiveMessage,
+    SendMessage,
+    SendMessageBatch,
+)
+from elasticq.model.errors import SqsError
+from elasticq.model.group_commands import ElasticqHeartbeat
+from elasticq.model.limits import WAIT_S_MAX
+from elasticq.node.outputs import HeldCall, Ticket
+
+WAITING_CALLS_MAX: Final = 10_000
+WAITING_BYTES_MAX: Final = 48 * 1_048_576  # well below what a link may have unsent, as all leave at once
+CALL_BYTES: Final = 1_024  # of a call beside its entries
+ENTRY_BYTES: Final = 256  # of an entry of a batch beside its message
+ANSWER_MS: Final = 10_000  # how long a master may take, beside the wait of a long poll
+HELD_MS_MAX: Final = 55_000  # of a receive with its own wait, as SDKs read an answer for 60 s
+
+
+class WaitingCalls:
+    """First come, first served; each waits until a time of its own. All times are boot-clock ms.
+
+    state: tells how long a receive waits that does not say so itself; None at a proxy, which knows no queues
+    hold_ms: how long a call waits for a master beside the wait that it asked for itself; 0: nothing is held for the
+        sake of clients, and a call that is known to have had no effect waits for ``read_wait_ms``, as all reads do
+    """
+
+    __slots__ = (
+        "_by_ticket",
+        "_bytes",
+        "_deadlines",
+        "_number",
+        "_read_wait_ms",
+        "_state",
+        "_waiting",
+        "hold_ms",
+    )
+
+    def __init__(self, state: State | None, hold_ms: int, read_wait_ms: int) -> None:
+        self.hold_ms = hold_ms
+        self._state = state
+        self._read_wait_ms = read_wait_ms
+        self._number = 0
+        self._bytes = 0
+        self._waiting: dict[int, HeldCall] = {}
+        self._by_ticket: dict[Ticket, int] = {}
+        self._deadlines: list[tuple[int, int]] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def from_now(self, call: Call, ticket: Ticket, now_ms: int) -> HeldCall:
+        """A call that came now."""
+        return self.after_wait(call, ticket, now_ms + _wait_ms(self._state, call))
+
+    def call_now(self, held: HeldCall, now_ms: int) -> Call:
+        """The call as it is to be executed now: a receive that has waited already waits for the rest of its time."""
+        command, wait_ms = held.call.command, _wait_ms(self._state, held.call)
+        if not isinstance(command, ReceiveMessage) or not wait_ms:
+            return held.call
+        if self._state is None and command.wait_time_seconds is None:
+            return held.call  # how long its queue lets it wait is not known here
+        left_s = max(0, -(-(held.until_ms - self._patience_ms(held.call) - now_ms) // 1_000))
+        if left_s * 1_000 >= wait_ms:
+            return held.call
+        return replace(held.call, command=replace(command, wait_time_seconds=left_s))
+
+    def after_wait(self, call: Call, ticket: Ticket, wait_until_ms: int) -> HeldCall:
+        """A receive that has waited for a message, and may until ``wait_until_ms``."""
+        return HeldCall(call, ticket, wait_until_ms + self._patience_ms(call))
+
+    def _patience_ms(self, call: Call) -> int:
+        """How long the call waits for a master beside its own wait."""
+        return min(self.hold_ms or ANSWER_MS, HELD_MS_MAX - _wait_ms(self._state, call))
+
+    def may_go_on(self, held: HeldCall, now_ms: int) -> bool:
+        """True if a call that may have had its effect shall be executed again instead of being answered as unknown.
+
+        That is safe for a call with a GUID, and for one that changes nothing.
+        """
+        is_safe = bool(held.call.invocation) or is_read(held.call)
+        return is_safe and self.hold_ms > 0 and now_ms < held.until_ms
+
+    def hold(self, held: HeldCall, now_ms: int, *, is_bounded: bool = True) -> bool:
+        """Let the call wait until its time; False if that is over or, with ``is_bounded``, too many wait already."""
+        until_ms = held.until_ms
+        if not self.hold_ms or is_read(held.call):
+            until_ms = min(until_ms, now_ms + self._read_wait_ms)
+        size_bytes = _size_bytes(held.call)
+        is_full = len(self._waiting) >= WAITING_CALLS_MAX or self._bytes + size_bytes > WAITING_BYTES_MAX
+        if (is_full and is_bounded) or until_ms <= now_ms:
+            return False
+        self._number += 1
+        self._bytes += size_bytes
+        self._waiting[self._number] = held
+        self._by_ticket[held.ticket] = self._number
+        heappush(self._deadlines, (until_ms, self._number))
+        return True
+
+    def take_all(self) -> list[HeldCall]:
+        """Remove and return all calls that wait."""
+        taken = list(self._waiting.values())
+        self._waiting.clear()
+        self._by_ticket.clear()
+        self._deadlines.clear()
+        self._bytes = 0
+        return taken
+
+    def take(self, is_taken: Callable[[HeldCall], bool]) -> list[HeldCall]:
+        """Remove and return the calls of which that is true."""
+        found = [number for number, held in self._waiting.items() if is_taken(held)]
+        return [self._remove(number) for number in found]
+
+    def pop_expired(self, now_ms: int) -> HeldCall | None:
+        """Remove and return the call whose wait ended first; None if no wait has ended by ``now_ms``."""
+        deadline_ms = self.next_deadline_ms()
+        if deadline_ms is None or deadline_ms > now_ms:
+            return None
+        return self._remove(heappop(self._deadlines)[1])
+
+    def cancel(self, ticket: Ticket) -> None:
+        """Remove the call of a client that left; an unknown ticket changes nothing."""
+        number = self._by_ticket.get(ticket)
+        if number is not None:
+            self._remove(number)
+
+    def _remove(self, number: int) -> HeldCall:
+        held = self._waiting.pop(number)
+        self._bytes -= _size_bytes(held.call)
+        del self._by_ticket[held.ticket]
+        return held
+
+    def next_deadline_ms(self) -> int | None:
+        """The time at which the first wait ends; None if no call waits."""
+        while self._deadlines and self._deadlines[0][1] not in self._waiting:
+            heappop(self._deadlines)
+        return self._deadlines[0][0] if self._deadlines else None
+
+
+def is_read(call: Call) -> bool:
+    """Return whether the call changes nothing, not even the visibility of a message."""
+    return type(call.command).__name__ in READ_ONLY
+
+
+def may_wait(call: Call) -> bool:
+    """Return whether the master may let the call wait: for a message, or for a change in a consumer group."""
+    return type(call.command) in (ReceiveMessage, ElasticqHeartbeat)
+
+
+def _wait_ms(state: State | None, call: Call) -> int:
+    """How long the call may wait for messages, as far as its queue is known here; without a state, at most."""
+    command = call.command
+    if not isinstance(command, ReceiveMessage):
+        return 0
+    if state is None:
+        asked_s = WAIT_S_MAX if command.wait_time_seconds is None else command.wait_time_seconds
+    else:
+        try:
+            asked_s = wait_s(state, call, command)
+        except SqsError:
+            asked_s = 0  # no such queue is known here
+    return 1_000 * min(max(asked_s, 0), WAIT_S_MAX)  # it is checked when the call is executed
+
+
+def _size_bytes(call: Call) -> int:
+    """About what the call takes in memory and in a frame."""
+    command = call.command
+    if isinstance(command, SendMessage):
+        return CALL_BYTES + message_bytes(command.message_body or "", command.message_attributes)
+    if isinstance(command, SendMessageBatch):
+        sizes = (message_bytes(entry.message_body or "", entry.message_attributes) for entry in command.entries)
+        return CALL_BYTES + ENTRY_BYTES * len(command.entries) + sum(sizes)
+    if isinstance(command, t.Publish):
+        return CALL_BYTES + message_bytes(command.message or "", command.message_attributes)
+    if isinstance(command, t.PublishBatch):
+        entries = command.publish_batch_request_entries
+        sizes = (message_bytes(entry.message or "", entry.message_attributes) for entry in entries)
+        return CALL_BYTES + ENTRY_BYTES * len(entries) + sum(sizes)
+    if isinstance(command, (t.CreateTopic, t.Subscribe)):
+        return CALL_BYTES + sum(len(value) for value in command.attributes.values())
+    if isinstance(command, (t.SetTopicAttributes, t.SetSubscriptionAttributes)):
+        return CALL_BYTES + len(command.attribute_value or "")
+    if isinstance(command, (DeleteMessageBatch, ChangeMessageVisibilityBatch)):
+        return CALL_BYTES + ENTRY_BYTES * len(command.entries)
+    return CALL_BYTES

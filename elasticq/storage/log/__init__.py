@@ -1,0 +1,1 @@
+"""The durable log: segment files, their records and the space reserved for them."""

@@ -1,0 +1,1 @@
+"""Commands on a stopped member: backup, repair, and founding a new cluster from one member."""

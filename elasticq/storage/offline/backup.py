@@ -1,0 +1,168 @@
+"""Writes a data directory to one immutable file, and makes a new data directory from such a file.
+
+The file is a SQLite database: the rows with every durable entry of the log in
+them (in a cluster of one all of these are committed), and a table ``backup``
+that says which member wrote it and what the member's term was. A restored directory goes
+on far above that term and as another cluster: the original may have given out ids after the backup,
+and none of them may be given a second time.
+"""
+
+import os
+import shutil
+import sqlite3
+from collections import deque
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from elasticq.engine.stored.mutations import ClusterRenamed, decode
+from elasticq.node.outputs import Committed
+from elasticq.replication.records import Entry, Vote, Voter
+from elasticq.storage.directory import DataDirectory, sync_directory, sync_file
+from elasticq.storage.errors import DataError
+from elasticq.storage.files import DirectoryFiles
+from elasticq.storage.log.segments import SegmentLog
+from elasticq.storage.rows.rows import Rows
+from elasticq.storage.snapshot import check_all, flush
+from elasticq.storage.sqlite import load, open_rows
+
+TERMS_SKIPPED: Final = 4_096
+_BUSY_BYTES: Final = 8 * 1_048_576
+
+
+class _Label(NamedTuple):
+    member_id: str
+    term: int
+    applied_index: int
+    messages: int
+
+
+class _Written(NamedTuple):
+    """The result of ``_write``; told: lines about what the directory itself has lost."""
+
+    label: _Label
+    told: list[str]
+
+
+def backup(path: Path, file: Path) -> str:
+    """Write the data directory ``path`` to ``file``; return a report for the operator. Raises DataError, OSError."""
+    if file.exists():
+        raise DataError(f"{file} exists: a backup is only written to a new file")
+    partial = file.with_name(file.name + ".partial")
+    partial.unlink(missing_ok=True)
+    directory = DataDirectory(path)
+    try:
+        partial.touch(0o600)  # nobody else may read the messages
+        label, told = _write(directory, partial)
+    except sqlite3.Error as error:
+        raise DataError(
+            f"{file} could not be written from {path}: {error}. If the rows are damaged, 'elasticq repair DIR' "
+            "salvages what can be read and says what is lost."
+        ) from error
+    finally:
+        directory.close()
+    sync_file(partial)
+    partial.rename(file)
+    sync_directory(file.parent)
+    return "\n".join([*told, f"{file} holds everything up to index {label.applied_index}: {label.messages} messages"])
+
+
+def restore(file: Path, path: Path) -> str:
+    """Make the data directory ``path`` from ``file``; return a report for the operator. Raises DataError, OSError."""
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise DataError(f"{path} exists and is not empty: a backup is only restored to a new directory")
+    label = _label(file)
+    building = path.with_name(path.name + ".restoring")
+    if building.exists():
+        raise DataError(f"{building} is left over from a restore that was interrupted: remove it first")
+    directory = DataDirectory(building, label.member_id.rpartition("-")[0])
+    try:
+        _fill(directory, file, label)
+        building.rename(path)  # the directory appears whole or not at all
+        sync_directory(path.parent)
+    except sqlite3.Error as error:
+        raise DataError(f"{file} cannot be restored: {error}") from error
+    finally:
+        directory.close()
+    return f"{path} holds everything up to index {label.applied_index}: {label.messages} messages"
+
+
+def _write(directory: DataDirectory, file: Path) -> _Written:
+    """Write the rows and the log to ``file``. Every row is read and checked: a backup must be readable."""
+    files = DirectoryFiles(directory.log)
+    rows = Rows()
+    loaded = load(directory, SegmentLog(files), rows)
+    files.close()
+    deque(loaded.rows, 0)  # read to the end: Rows must have seen all before it takes more
+    durable = loaded.durable
+    connection = open_rows(directory)
+    try:
+        check_all(connection, directory.rows)
+        _take(connection, rows, [entry for entry in durable.entries if entry.index > durable.applied_index])
+        (messages,) = connection.execute("SELECT coalesce(sum(messages), 0) FROM queues").fetchone()
+        connection.execute("VACUUM INTO ?", (str(file),))
+    finally:
+        connection.close()
+    index = durable.entries[-1].index if durable.entries else durable.base.index
+    label = _Label(directory.member_id, durable.vote.term, index, messages)
+    _put_label(file, label)
+    return _Written(label, loaded.told)
+
+
+def _take(connection: sqlite3.Connection, rows: Rows, entries: list[Entry]) -> None:
+    """Write ``entries``, which follow the rows, to the rows."""
+    for entry in entries:
+        rows.take(Committed(entry.index, entry.term, entry.time_ms, decode(entry.payload), entry.voters))
+        if rows.pending_bytes >= _BUSY_BYTES:
+            flush(connection, rows)
+    flush(connection, rows)
+
+
+def _put_label(file: Path, label: _Label) -> None:
+    connection = sqlite3.connect(file, isolation_level=None)
+    try:
+        connection.execute("CREATE TABLE backup (member_id TEXT, term INTEGER, applied INTEGER, messages INTEGER)")
+        connection.execute("INSERT INTO backup VALUES (?, ?, ?, ?)", label)
+    finally:
+        connection.close()
+
+
+def _label(file: Path) -> _Label:
+    if not file.is_file():
+        raise DataError(f"{file} is not there")
+    connection = sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
+    try:
+        (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if verdict != "ok":
+            raise DataError(f"{file} is damaged: {verdict}")
+        return _Label(*connection.execute("SELECT member_id, term, applied, messages FROM backup").fetchone())
+    except sqlite3.Error as error:
+        raise DataError(f"{file} is no backup of elasticq: {error}") from error
+    finally:
+        connection.close()
+
+
+def _fill(directory: DataDirectory, file: Path, label: _Label) -> None:
+    shutil.copyfile(file, directory.rows)
+    connection = sqlite3.connect(directory.rows, isolation_level=None)
+    try:
+        connection.execute("DROP TABLE backup")
+    finally:
+        connection.close()
+    connection = open_rows(directory)
+    try:
+        rows = Rows()
+        base, mutations = rows.load(connection)
+        deque(mutations, 0)  # decoding checks the checksums before anybody relies on the file
+        if base.index:  # its old voters may be alive and do not know this member: make it a cluster of its own
+            renamed = ClusterRenamed(os.urandom(16).hex())
+            rows.take_part(Committed(base.index, base.term, base.time_ms, [renamed], (Voter(directory.member_id),)))
+            flush(connection, rows)
+    finally:
+        connection.close()
+    sync_file(directory.rows)
+    files = DirectoryFiles(directory.log)
+    log = SegmentLog(files)
+    log.load()
+    log.append([Vote(label.term + TERMS_SKIPPED, None)])
+    log.sync()
+    files.close()

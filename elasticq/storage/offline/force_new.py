@@ -1,0 +1,80 @@
+"""Makes a cluster of its own of a member that lost its cluster. The other members must never come back.
+
+It takes all that this member's log has, committed or not: what was acknowledged
+by a majority in which this member was not is lost. The new cluster has another
+id, so that members of the old one are refused, and the same MAC key, so that
+receipt handles and message ids stay what they are. It goes on far above the
+known term: the others may have given out ids in terms of which this one never
+heard, and none of them may be given a second time.
+"""
+
+import os
+from collections.abc import Iterable
+from itertools import chain
+from pathlib import Path
+
+from elasticq.engine.stored.mutations import ClusterFounded, ClusterRenamed, Mutation, decode, encode
+from elasticq.replication.records import Durable, Entry, Record, Vote, Voter
+from elasticq.storage.directory import DataDirectory
+from elasticq.storage.errors import DataError
+from elasticq.storage.files import DirectoryFiles
+from elasticq.storage.log.segments import SegmentLog
+from elasticq.storage.offline.backup import TERMS_SKIPPED
+from elasticq.storage.rows.rows import Rows
+from elasticq.storage.sqlite import load
+
+
+def force_new(path: Path) -> str:
+    """Make the directory's member a cluster of its own; return a report for the operator. Raises DataError, OSError."""
+    directory = DataDirectory(path)
+    files = DirectoryFiles(directory.log)
+    try:
+        log = SegmentLog(files)
+        loaded = load(directory, log, Rows())
+        durable = loaded.durable
+        logged = (mutation for entry in durable.entries for mutation in decode(entry.payload))
+        former_id = _cluster_id(chain(loaded.rows, logged))
+        if not former_id:
+            raise DataError(f"{path} belongs to no cluster yet: start it, there is nothing to be forced")
+        cluster_id = os.urandom(16).hex()
+        first = _first_entry(durable, directory.member_id, cluster_id)
+        log.append(_records(first, directory.member_id))
+        log.sync()
+    finally:
+        files.close()
+        directory.close()
+    return _told(path, durable, first, former_id, cluster_id)
+
+
+def _cluster_id(mutations: Iterable[Mutation]) -> str:
+    cluster_id = ""
+    for mutation in mutations:
+        if isinstance(mutation, ClusterFounded | ClusterRenamed):
+            cluster_id = mutation.cluster_id
+    return cluster_id
+
+
+def _first_entry(durable: Durable, member_id: str, cluster_id: str) -> Entry:
+    """Return the first entry of the new cluster; from it on this member alone is the majority."""
+    last = durable.entries[-1] if durable.entries else durable.base
+    term = max(durable.vote.term, last.term) + TERMS_SKIPPED
+    payload = encode([ClusterRenamed(cluster_id)])
+    return Entry(last.index + 1, term, last.time_ms, payload, (Voter(member_id),))
+
+
+def _records(first: Entry, member_id: str) -> list[Record]:
+    """Return the records of one frame: the vote and the entry are there together or not at all."""
+    return [Vote(first.term, member_id), first]
+
+
+def _told(path: Path, durable: Durable, first: Entry, former_id: str, cluster_id: str) -> str:
+    return "\n".join(
+        [
+            f"{path} is a cluster of its own now: {cluster_id}, before it was of {former_id}.",
+            f"It has all entries up to index {first.index - 1}, of which {durable.applied_index} are known to be "
+            "committed; what the others had beyond that is lost: messages that were acknowledged may be missing, "
+            "deleted ones may come back.",
+            "Its voter is this member alone. The old members must not come back as they are: empty their data "
+            "directories and let them join this one.",
+        ]
+    )

@@ -1,0 +1,1 @@
+"""The rows in SQLite: tables, statements, loading and salvage."""

@@ -1,0 +1,145 @@
+"""The tables of the rows on disk: how they are made, migrated and opened.
+
+One SQLite file. ``pages`` says which messages of a page live and which of them
+nobody ever received nor moved to another time; ``contents`` holds what was sent, apart from it, so that a
+delivery never rewrites a blob; ``groups`` holds whose group each message of a
+page is, if any has one; ``priorities`` holds those of a page of a priority queue
+as they came and, under the part 1, those that were changed; ``delays`` holds
+when messages of a page come that were sent for later; ``touched`` is a row for each living message that was
+received, or moved to another time; ``leases`` holds a row for each numbered receive of a lease and,
+under the call -1, one of the lease itself. ``meta_copy`` holds ``meta`` once more, on a page of its own, as
+nothing else makes sense without it: a repair reads it. Every row carries a checksum of its own, since SQLite
+has none: a flipped bit on the disk must not become a message.
+"""
+
+import sqlite3
+from typing import Final
+
+from elasticq.engine.stored.mutations import TABLES
+from elasticq.engine.stored.tables import Table
+from elasticq.storage.errors import FormatTooNew
+
+FILE: Final = "rows.db"
+FORMAT_AT: Final = 60  # offset in the file of the byte that holds the format: user_version
+PAGE_BYTES: Final = 8_192
+
+PRAGMAS: Final = (
+    f"PRAGMA page_size = {PAGE_BYTES}",
+    "PRAGMA auto_vacuum = INCREMENTAL",  # both count only while there is no table yet
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA synchronous = FULL",
+    "PRAGMA secure_delete = OFF",  # Debian's default is ON: a delete on a full disk would write all it frees
+    "PRAGMA cache_size = -4096",
+    "PRAGMA temp_store = MEMORY",
+    "PRAGMA cell_size_check = ON",
+    "PRAGMA trusted_schema = OFF",
+    "PRAGMA journal_size_limit = 33554432",
+)
+"""To be run on every connection that writes, in this order."""
+
+_FIRST: Final = (
+    "CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL, crc INTEGER NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE takeovers (term INTEGER PRIMARY KEY, value BLOB NOT NULL, crc INTEGER NOT NULL)",
+    """CREATE TABLE queues (
+        id INTEGER PRIMARY KEY, account TEXT NOT NULL, name TEXT NOT NULL, attributes BLOB NOT NULL, tags BLOB NOT NULL,
+        created_ms INTEGER NOT NULL, modified_ms INTEGER NOT NULL, deleted_ms INTEGER, purged_ms INTEGER,
+        watermark INTEGER NOT NULL, last_sequence INTEGER NOT NULL, messages INTEGER NOT NULL, crc INTEGER NOT NULL)""",
+    """CREATE TABLE pages (
+        queue_id INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, last_sent_ms INTEGER NOT NULL,
+        disk_pages INTEGER NOT NULL, untouched BLOB NOT NULL, live BLOB NOT NULL, crc INTEGER NOT NULL,
+        PRIMARY KEY (queue_id, first)) WITHOUT ROWID""",
+    """CREATE TABLE contents (
+        queue_id INTEGER NOT NULL, first INTEGER NOT NULL, contents BLOB NOT NULL, crc INTEGER NOT NULL,
+        PRIMARY KEY (queue_id, first))""",
+    """CREATE TABLE touched (
+        queue_id INTEGER NOT NULL, sequence INTEGER NOT NULL, visible_at_ms INTEGER NOT NULL, hand_out INTEGER NOT NULL,
+        receive_count INTEGER NOT NULL, first_received_ms INTEGER NOT NULL, received_ms INTEGER NOT NULL,
+        checksum INTEGER NOT NULL, PRIMARY KEY (queue_id, sequence)) WITHOUT ROWID""",
+    """CREATE TABLE invocations (
+        number INTEGER PRIMARY KEY, newest_ms INTEGER NOT NULL, removed BLOB NOT NULL, rows BLOB NOT NULL,
+        crc INTEGER NOT NULL)""",
+    "CREATE INDEX invocations_by_age ON invocations (newest_ms)",
+)
+
+_SECOND: Final = (
+    "CREATE TABLE move_tasks (number INTEGER PRIMARY KEY, value BLOB NOT NULL, crc INTEGER NOT NULL)",
+    """CREATE TABLE groups (
+        queue_id INTEGER NOT NULL, first INTEGER NOT NULL, groups BLOB NOT NULL, crc INTEGER NOT NULL,
+        PRIMARY KEY (queue_id, first))""",
+)
+
+_THIRD: Final = (
+    """CREATE TABLE leases (
+        queue_id INTEGER NOT NULL, name TEXT NOT NULL, batch INTEGER NOT NULL, partition INTEGER NOT NULL,
+        call INTEGER NOT NULL, value BLOB NOT NULL, crc INTEGER NOT NULL,
+        PRIMARY KEY (queue_id, name, batch, partition, call)) WITHOUT ROWID""",
+)
+
+_FOURTH: Final = (
+    "CREATE TABLE meta_copy (name TEXT PRIMARY KEY, value BLOB NOT NULL, crc INTEGER NOT NULL) WITHOUT ROWID",
+    "INSERT INTO meta_copy SELECT * FROM meta",
+)
+
+_FIFTH: Final = (
+    """CREATE TABLE priorities (
+        queue_id INTEGER NOT NULL, first INTEGER NOT NULL, part INTEGER NOT NULL, priorities BLOB NOT NULL,
+        crc INTEGER NOT NULL, PRIMARY KEY (queue_id, first, part)) WITHOUT ROWID""",
+)
+
+_SIXTH: Final = (
+    """CREATE TABLE delays (
+        queue_id INTEGER NOT NULL, first INTEGER NOT NULL, delays BLOB NOT NULL, crc INTEGER NOT NULL,
+        PRIMARY KEY (queue_id, first)) WITHOUT ROWID""",
+)
+
+_BY_HAND: Final = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH)
+
+
+def statement_for(table: Table) -> str:
+    """Return the statement that makes a table of engine/stored/tables.py; its columns take values of any type."""
+    columns = (
+        "".join(f"{column} NOT NULL, " for column in table.columns()) + "value BLOB NOT NULL, crc INTEGER NOT NULL"
+    )
+    return f"CREATE TABLE {table.name} ({columns}, PRIMARY KEY ({', '.join(table.columns())})) WITHOUT ROWID"
+
+
+def _migration(number: int) -> tuple[str, ...]:
+    """Return the statements that lead from this format to the next one."""
+    by_hand = _BY_HAND[number] if number < len(_BY_HAND) else ()
+    return (*by_hand, *(statement_for(table) for table in TABLES if table.since == number + 1))
+
+
+FORMAT: Final = max(len(_BY_HAND), *(table.since for table in TABLES))
+MIGRATIONS: Final = tuple(_migration(number) for number in range(FORMAT))
+"""MIGRATIONS[n] leads from format n to n + 1; each runs in one transaction."""
+
+
+def prepare(connection: sqlite3.Connection) -> None:
+    """Set the connection up and bring the tables to FORMAT. Raises FormatTooNew before anything is changed."""
+    version = _format_of(connection)
+    if version > FORMAT:
+        raise FormatTooNew(
+            f"{FILE} has format {version}; this version of elasticq knows formats up to {FORMAT}. "
+            "Nothing was changed. Start the newer version, or restore a backup of this one."
+        )
+    for pragma in PRAGMAS:
+        connection.execute(pragma).fetchall()
+    for number in range(version, FORMAT):
+        _migrate(connection, number)
+
+
+def _format_of(connection: sqlite3.Connection) -> int:
+    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    return version
+
+
+def _migrate(connection: sqlite3.Connection, number: int) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for statement in MIGRATIONS[number]:
+            connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {number + 1}")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")

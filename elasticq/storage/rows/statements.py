@@ -1,0 +1,195 @@
+"""The statements of a batch and the rows that they carry, each with its checksum."""
+
+from typing import Any, Final
+from zlib import crc32
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import astuple, replace
+
+from elasticq.engine.stored.mutations import QueueRestored
+from elasticq.replication.records import Base, Voter
+from elasticq.storage.rows.pages import Delivery, Update, contents_crc
+
+VACUUM_PAGES: Final = 1_000  # pages given back to the file system after one batch
+FETCH_PAGES_MAX: Final = 16  # pages of contents read by one query
+
+_PRIME: Final = (1 << 31) - 1
+_FACTORS: Final = (3, 5, 7, 11, 13, 17, 19)  # factors of a touched row's columns, in order
+
+PUT_META: Final = "INSERT OR REPLACE INTO meta VALUES (?, ?, ?)"
+PUT_META_COPY: Final = "INSERT OR REPLACE INTO meta_copy VALUES (?, ?, ?)"
+PUT_QUEUE: Final = "INSERT OR REPLACE INTO queues VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+DROP_QUEUE: Final = "DELETE FROM queues WHERE id = ?"
+PUT_PAGE: Final = "INSERT OR REPLACE INTO pages VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+PUT_CONTENTS: Final = "INSERT INTO contents VALUES (?, ?, ?, ?)"
+PUT_GROUPS: Final = "INSERT INTO groups VALUES (?, ?, ?, ?)"
+PUT_PRIORITIES: Final = "INSERT OR REPLACE INTO priorities VALUES (?, ?, ?, ?, ?)"
+PUT_DELAYS: Final = "INSERT INTO delays VALUES (?, ?, ?, ?)"
+PUT_TOUCHED: Final = "INSERT OR REPLACE INTO touched VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+DROP_TOUCHED: Final = "DELETE FROM touched WHERE queue_id = ? AND sequence = ?"
+DROP_TOUCHED_OF_PAGE: Final = "DELETE FROM touched WHERE queue_id = ? AND sequence BETWEEN ? AND ?"
+DROP_PAGE: Final = "DELETE FROM pages WHERE queue_id = ? AND first = ?"
+DROP_CONTENTS: Final = "DELETE FROM contents WHERE queue_id = ? AND first = ?"
+DROP_GROUPS: Final = "DELETE FROM groups WHERE queue_id = ? AND first = ?"
+DROP_PRIORITIES: Final = "DELETE FROM priorities WHERE queue_id = ? AND first = ?"
+DROP_DELAYS: Final = "DELETE FROM delays WHERE queue_id = ? AND first = ?"
+PUT_INVOCATIONS: Final = "INSERT INTO invocations VALUES (?, ?, ?, ?, ?)"
+DROP_INVOCATIONS: Final = "DELETE FROM invocations WHERE newest_ms <= ?"
+VACUUM: Final = f"PRAGMA incremental_vacuum({VACUUM_PAGES})"
+
+
+def _moved(column: str, parameter: int, factor: int) -> str:
+    return f"(?{parameter} % {_PRIME} - {column} % {_PRIME}) * {factor}"
+
+
+# The checksum of a touched row is linear, so that SQL can carry it on over a row that nobody has read.
+_CHANGE_VISIBILITY: Final = (
+    f"UPDATE touched SET visible_at_ms = ?1, checksum = checksum + {_moved('visible_at_ms', 1, _FACTORS[2])} "
+    "WHERE queue_id = ?2 AND sequence = ?3"
+)
+_RETURN: Final = (
+    "UPDATE touched SET visible_at_ms = ?1, receive_count = ?2, first_received_ms = ?3, checksum = checksum + "
+    f"{_moved('visible_at_ms', 1, _FACTORS[2])} + {_moved('receive_count', 2, _FACTORS[4])} + "
+    f"{_moved('first_received_ms', 3, _FACTORS[5])} WHERE queue_id = ?5 AND sequence = ?6 AND hand_out = ?4"
+)
+
+# In the order in which a batch runs them; those of the small tables come behind them.
+ORDER: Final = (
+    PUT_META,
+    PUT_META_COPY,
+    DROP_QUEUE,
+    PUT_QUEUE,
+    PUT_PAGE,
+    PUT_CONTENTS,
+    PUT_GROUPS,
+    PUT_PRIORITIES,
+    PUT_DELAYS,
+    PUT_TOUCHED,
+    DROP_TOUCHED,
+    DROP_PAGE,
+    DROP_CONTENTS,
+    DROP_GROUPS,
+    DROP_PRIORITIES,
+    DROP_DELAYS,
+    DROP_TOUCHED_OF_PAGE,
+    PUT_INVOCATIONS,
+    DROP_INVOCATIONS,
+)
+
+AS_STORED, AS_MOVED = 0, 1
+"""The parts of a page's priorities: as its messages came, and those that were changed later, which count instead."""
+
+APPLIED: Final = "applied"
+"""The name of the row of ``meta`` that says up to where the rows hold everything."""
+_COUNTS: Final = {"meta": "is_founded", "takeovers": "takeovers", "move_tasks": "move_tasks", "leases": "leases"}
+"""The field of Applied that counts the rows of a small table, for the tables that are not counted in ``tables``."""
+
+DELAYS: Final = "delays"
+"""Under this name Applied counts the pages with delays, as messages would come too soon if a row were missing."""
+
+Statement = tuple[str, list[tuple[Any, ...]]]
+encode = msgspec.msgpack.Encoder().encode
+
+
+class Applied(Struct, array_like=True):
+    """Row "applied" of ``meta``: up to where the newest batch goes, and how many rows the small tables have then.
+
+    voters, last_queue_id: since format 3; the queue with this id may be gone, but the id is not given again.
+    move_tasks: since format 4; leases: rows of their table, since format 5.
+    ahead_ms: how far tests advanced the clock; 0 where nobody ever did.
+    has_holes: what could not be read of damaged rows is left out of these, and other members have it.
+    tables: rows of the small tables that are newer than all these fields, by name; not written where there are none.
+    """
+
+    index: int
+    term: int
+    time_ms: int
+    queues: int = 0
+    takeovers: int = 0
+    is_founded: bool = False
+    voters: tuple[Voter, ...] | None = None
+    last_queue_id: int = 0
+    move_tasks: int = 0
+    leases: int = 0
+    ahead_ms: int = 0
+    has_holes: bool = False
+    tables: dict[str, int] = {}
+
+    def count(self, table: str) -> int:
+        """Return how many rows the small table has."""
+        return int(getattr(self, _COUNTS[table])) if table in _COUNTS else self.tables.get(table, 0)
+
+    def counting(self, counts: dict[str, int]) -> "Applied":
+        """Return a copy with these numbers of rows of the small tables."""
+        fields: dict[str, Any] = {_COUNTS[table]: count for table, count in counts.items() if table in _COUNTS}
+        fields["is_founded"] = bool(fields["is_founded"])
+        later = {table: count for table, count in counts.items() if table not in _COUNTS and count}
+        return replace(self, tables=later, **fields)
+
+    def encoded(self) -> bytes:
+        return encode(self if self.tables else astuple(self)[:-1])
+
+    def base(self) -> Base:
+        return Base(self.index, self.term, self.time_ms, self.voters)
+
+
+def checked(key: Any, value: bytes) -> tuple[Any, bytes, int]:
+    return key, value, crc32(value, crc32(str(key).encode()))
+
+
+def queue_row(row: QueueRestored, messages: int) -> tuple[Any, ...]:
+    values = (
+        row.queue_id,
+        row.account,
+        row.name,
+        encode(row.attributes),
+        encode(row.tags),
+        row.created_ms,
+        row.modified_ms,
+        row.deleted_ms,
+        row.purged_ms,
+        row.watermark,
+        row.last_sequence,
+        messages,
+    )
+    return (*values, crc32(encode(values)))
+
+
+def checksum(row: tuple[int, ...]) -> int:
+    return sum([value % _PRIME * factor for value, factor in zip(row, _FACTORS, strict=False)])
+
+
+def touched_row(queue_id: int, sequence: int, delivery: Delivery) -> tuple[int, ...]:
+    row = (queue_id, sequence, *delivery)
+    return (*row, checksum(row))
+
+
+def blob_row(queue_id: int, first: int, blob: bytes) -> tuple[int, int, bytes, int]:
+    return queue_id, first, blob, contents_crc(queue_id, first, blob)
+
+
+def priorities_row(queue_id: int, first: int, part: int, blob: bytes) -> tuple[int, int, int, bytes, int]:
+    return queue_id, first, part, blob, crc32(bytes((part,)), contents_crc(queue_id, first, blob))
+
+
+def add_updates(statements: list[Statement], queue_id: int, sequence: int, updates: list[Update]) -> None:
+    """Add the updates of one message in their order; neighbours of the same kind share a statement."""
+    for update in updates:
+        sql = _CHANGE_VISIBILITY if len(update) == 1 else _RETURN
+        if not statements or statements[-1][0] != sql:
+            statements.append((sql, []))
+        statements[-1][1].append((*update, queue_id, sequence))
+
+
+def fetches(queue_id: int, firsts: list[int]) -> list[tuple[str, tuple[int, ...]]]:
+    """Return queries for the contents of the pages that begin at ``firsts``."""
+    return [_fetch(queue_id, firsts[at : at + FETCH_PAGES_MAX]) for at in range(0, len(firsts), FETCH_PAGES_MAX)]
+
+
+def _fetch(queue_id: int, firsts: list[int]) -> tuple[str, tuple[int, ...]]:
+    """Return a query. There are only two texts, which SQLite keeps prepared: an IN list repeats its last value."""
+    places = 1 if len(firsts) == 1 else FETCH_PAGES_MAX
+    marks = ", ".join("?" * places)
+    sql = f"SELECT queue_id, first, contents, crc FROM contents WHERE queue_id = ? AND first IN ({marks})"
+    return sql, (queue_id, *firsts, *[firsts[-1]] * (places - len(firsts)))
