@@ -61,7 +61,7 @@ ELSEWHERE = (
               "engine/state.py engine/context.py engine/views/digest.py",
               "engine/test_apply.py engine/views/test_dump.py"),
     Elsewhere("what another member may send, refused as the frame or entry that it comes in",
-              "engine/judge.py replication/judge.py", "node/test_frames.py"),
+              "engine/validation.py replication/validation.py", "node/test_frames.py"),
     Elsewhere("calls between members, which take two of them",
               "node/waits/pending_calls.py node/forwarder.py node/waits/backpressure.py",
               "node/test_cluster.py node/test_bridge.py node/test_sizes.py"),
@@ -73,7 +73,7 @@ ELSEWHERE = (
     Elsewhere("a link takes two members that meet over real sockets",
               "peers/connection.py peers/link.py", "peers/test_peers.py peers/test_floods.py"),
     Elsewhere("node, storage, runtime and peers wired to a member: a process, or a cluster of them",
-              "server/declare.py server/linked.py server/view.py",
+              "server/declare.py server/cluster_process.py server/view.py",
               "server/test_life.py server/test_member.py server/test_proxy.py server/test_queues.py "
               "server/test_watched.py"),
     Elsewhere("parts of Spark's reading that mean something beside Spark, or in the model that kills them at any step",

@@ -14,9 +14,9 @@ from typing import Final
 from aiohttp import web
 
 from elasticq.admin import asking
+from elasticq.admin.admission import BODY_BYTES_MAX, ORDER_BYTES_MAX, POLICY
 from elasticq.admin.api import Api, in_parts, reply
 from elasticq.admin.authenticator import Token, make_authenticator
-from elasticq.admin.doorstep import BODY_BYTES_MAX, ORDER_BYTES_MAX, POLICY
 from elasticq.admin.page.login import Login
 from elasticq.admin.page.pages import Pages
 from elasticq.admin.source import AdminSource

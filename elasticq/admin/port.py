@@ -9,11 +9,11 @@ import asyncio
 import ssl
 from typing import TYPE_CHECKING, Final
 
-from elasticq.admin.doorstep import ASKED, ORDERED, WAITING, Doorstep
+from elasticq.admin.admission import ASKED, ORDERED, WAITING, Doorstep
 from elasticq.admin.source import AdminSource
 from elasticq.model.limits import HEAD_BYTES_MAX
 from elasticq.net.acceptor import Acceptor
-from elasticq.net.crowd import who_gives_way
+from elasticq.net.connection_limits import choose_victim
 from elasticq.runtime.listener import listen
 from elasticq.wire.browsers import Browsers
 
@@ -143,7 +143,7 @@ class AdminPort:
         for state in (WAITING, ASKED, ORDERED):
             places = {step: step.address for step in self._steps if step.state == state}
             if places:
-                step = who_gives_way(places)
+                step = choose_victim(places)
                 del self._steps[step]
                 step.abort()
                 return

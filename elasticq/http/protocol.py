@@ -242,7 +242,7 @@ class SqsProtocol(Framing):
                     context.request_log.answered(
                         request_id, operation.name, account, command, began_s, head.lines, is_slow=is_slow
                     )
-        if operation.name in audit.TOLD:
+        if operation.name in audit.LOGGED:
             self._audit(head, operation, command, account, outcome)
         if not self._submitting and (self._buffer or self._eof or self._reading_paused):
             self._resume_soon()
@@ -252,7 +252,7 @@ class SqsProtocol(Framing):
         self._hold &= ~PARKED
         assert self._pending is not None
         head, operation, command, account, _ = self._pending
-        if operation.name in audit.TOLD:
+        if operation.name in audit.LOGGED:
             self._audit(head, operation, command, account, outcome)
         self._pending = None
         self.hold(0)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from logging import getLogger
 from typing import Final
 
-from elasticq.net.crowd import who_gives_way
+from elasticq.net.connection_limits import choose_victim
 
 HANDSHAKE_S: Final = 10.0
 HANDSHAKES_MAX: Final = 256
@@ -119,7 +119,7 @@ class Acceptor:
                 accepted.close()
                 self._complain("connections_closed_at_once %s: there are %s already", self._connections_max)
                 return
-            slow = who_gives_way(self._handshakes)
+            slow = choose_victim(self._handshakes)
             del self._handshakes[slow]
             slow.cancel()
         accepted.setblocking(False)

@@ -32,9 +32,9 @@ from elasticq.node.clock import ClusterClock
 from elasticq.node.content_cache import ContentCache
 from elasticq.node.decision import Decision
 from elasticq.node.journal import Journal
-from elasticq.node.judging import Judge
 from elasticq.node.leadership import TAKING_OVER, Leadership
 from elasticq.node.outputs import Fetch, HeldCall, Reply, Ticket
+from elasticq.node.safe_execution import SafeExecutor
 from elasticq.node.settings import NodeSettings
 from elasticq.node.waits.backpressure import SendBackpressure
 from elasticq.node.waits.heartbeats import Heartbeats, WaitingHeartbeat
@@ -74,7 +74,7 @@ class Executor:
         state: State,
         replica: Replica,
         clock: ClusterClock,
-        judge: Judge,
+        safe_executor: SafeExecutor,
         journal: Journal,
         leadership: Leadership,
         replies: Replies,
@@ -89,7 +89,7 @@ class Executor:
         self._state = state
         self._replica = replica
         self._clock = clock
-        self._judge = judge
+        self._safe_executor = safe_executor
         self._journal = journal
         self._context = journal.context
         self._leadership = leadership
@@ -127,7 +127,7 @@ class Executor:
             return
         no_queue: QueueDoesNotExist | None = None
         try:
-            decision = self._judge.decide(execute, self._state, call, self._context)
+            decision = self._safe_executor.decide(execute, self._state, call, self._context)
             if type(decision.result) is ReceiveMessageResult:  # a send does not pay for what follows
                 if decision.mutations and _found_nothing(decision.result):
                     decision = self._look_again(call, decision, now_ms)
@@ -169,7 +169,7 @@ class Executor:
     def _execute_with_queue(self, call: Call, ticket: Ticket, error: SqsError, now_ms: int) -> None:
         """Make the call's queue from the template and execute the call; answer ``error`` if a first use makes none."""
         try:
-            decision = self._judge.decide(at_first_use, self._state, call, self._context)
+            decision = self._safe_executor.decide(at_first_use, self._state, call, self._context)
             self.change(decision, now_ms, call)
         except SqsError as why:
             self._answer(call, ticket, why.without_frames(), now_ms)
@@ -190,7 +190,7 @@ class Executor:
             moved += len(decision.mutations)
             self.change(decision, now_ms, call)
             self._journal.stamp_command(now_ms)
-            decision = self._judge.decide(execute, self._state, call, self._context)
+            decision = self._safe_executor.decide(execute, self._state, call, self._context)
             if moved > most or not decision.mutations or not _found_nothing(decision.result):
                 break
         return decision
@@ -199,7 +199,7 @@ class Executor:
         """The final answer to a leased receive that found nothing and waits no longer; applies ``decision`` first."""
         self.change(decision, now_ms, call)
         self._journal.stamp_command(now_ms)
-        return self._judge.decide(seal_or_answer, self._state, call, self._context)
+        return self._safe_executor.decide(seal_or_answer, self._state, call, self._context)
 
     def change(self, decision: Decision, now_ms: int, call: Call | None = None, ticket: Ticket | None = None) -> None:
         """Apply what was decided, put it into the open entry, and answer a ticket by the reply rule.
@@ -259,7 +259,7 @@ class Executor:
             self._attempts[result.invocation] = answers
         elif answers == 0:
             time_ms = self._journal.stamp_command(now_ms)  # the GUID of the receive is forgotten, too
-            self.change(self._judge.own(returned(self._state, result, time_ms)), now_ms)
+            self.change(self._safe_executor.own(returned(self._state, result, time_ms)), now_ms)
 
     # --- contents on disk ----------------------------------------------------------
 
@@ -283,7 +283,7 @@ class Executor:
         """Remove messages whose contents are lost, and refuse the calls that waited for contents of their queue."""
         self._journal.stamp_command(now_ms)
         removed: list[m.Mutation] = [m.MessagesRemoved(queue_id, part) for part in m.chunks(sequences)]
-        self.change(self._judge.own(removed), now_ms)
+        self.change(self._safe_executor.own(removed), now_ms)
         for call, ticket in self._awaiting_contents.pop(queue_id, ()):
             self._answer(call, ticket, ServiceUnavailable(UNREADABLE), now_ms)
 
@@ -367,7 +367,7 @@ class Executor:
         while waiter := self.waiters.next(queue_id, in_vain, queues.get(queue_id), self._context.now_ms):
             self._journal.stamp_command(now_ms)
             try:
-                decision = self._judge.decide(execute, self._state, waiter.call, self._context)
+                decision = self._safe_executor.decide(execute, self._state, waiter.call, self._context)
                 if decision.mutations and _found_nothing(decision.result):
                     decision = self._look_again(waiter.call, decision, now_ms)
                     if waiter.is_over:  # served by what its dead letters woke
@@ -433,7 +433,7 @@ class Executor:
             return
         self._journal.stamp_command(now_ms)
         try:
-            decision = self._judge.decide(seal_or_answer, self._state, call, self._context)
+            decision = self._safe_executor.decide(seal_or_answer, self._state, call, self._context)
             if decision.mutations:
                 self.change(decision, now_ms, call, ticket)
             else:
@@ -481,7 +481,7 @@ class Executor:
         call, ticket = heartbeat.call, heartbeat.ticket
         self._journal.stamp_command(now_ms)
         try:
-            view = self._judge.decide(awaited_view, self._state, call, self._context).result
+            view = self._safe_executor.decide(awaited_view, self._state, call, self._context).result
         except SqsError as error:
             self._answer(call, ticket, error.without_frames(), now_ms)
             return

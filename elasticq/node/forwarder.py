@@ -20,6 +20,7 @@ from elasticq.model.commands import Call
 from elasticq.model.errors import InternalFailure, ServiceUnavailable, SqsError
 from elasticq.model.limits import FRAME_BYTES_MAX, INVOCATION_DETAILS_BYTES_MAX, INVOCATIONS_MAX
 from elasticq.model.results import ReceiveMessageResult, Result, StaleResult
+from elasticq.node.call_holder import UNKNOWN, Keeper, refused_call
 from elasticq.node.clock import ClusterClock
 from elasticq.node.effects import Effects
 from elasticq.node.executor import Executor
@@ -36,11 +37,10 @@ from elasticq.node.forwarding import (
     call_of,
     encode,
 )
-from elasticq.node.judging import Judge
-from elasticq.node.keeper import UNKNOWN, Keeper, refused_call
 from elasticq.node.leadership import TAKING_OVER, Leadership
 from elasticq.node.membership.members import Members, name_of
 from elasticq.node.outputs import Frame, HeldCall, Reply
+from elasticq.node.safe_execution import SafeExecutor
 from elasticq.node.settings import NodeSettings
 from elasticq.node.waits.pending_calls import Remote, Sent
 from elasticq.node.waits.waiting_calls import WaitingCalls, is_read
@@ -62,13 +62,13 @@ class Forwarder(Keeper):
         members: Members,
         clock: ClusterClock,
         effects: Effects,
-        judge: Judge,
+        safe_executor: SafeExecutor,
         leadership: Leadership,
         executor: Executor,
         waiting_calls: WaitingCalls,
         incarnation: str,
     ) -> None:
-        super().__init__(settings.member_id, settings.limits, clock, effects, judge, waiting_calls, incarnation)
+        super().__init__(settings.member_id, settings.limits, clock, effects, safe_executor, waiting_calls, incarnation)
         self._settings = settings
         self._state = state
         self._replica = replica
@@ -199,7 +199,7 @@ class Forwarder(Keeper):
             has_one_region=self._settings.single_region,
         )
         try:
-            result = self._judge.decide(execute, self._state, call, context).result
+            result = self._safe_executor.decide(execute, self._state, call, context).result
         except SqsError as error:
             return error.without_frames()
         except ContentsMissing:
@@ -327,7 +327,7 @@ class Forwarder(Keeper):
             if len(data) > FRAME_BYTES_MAX:
                 raise ValueError(f"an answer of {len(data)} bytes")
         except Exception as cause:
-            self._judge.failed(type(outcome).__name__, cause)
+            self._safe_executor.failed(type(outcome).__name__, cause)
         else:
             self._effects.frames.append(Frame(ticket.sender, data, 0))
             return True

@@ -14,8 +14,8 @@ from elasticq.model.topic_results import PublishCounts
 from elasticq.node.content_cache import ContentCache
 from elasticq.node.executor import Executor
 from elasticq.node.journal import Journal
-from elasticq.node.judging import Judge
 from elasticq.node.membership.voter_changes import VoterChanges
+from elasticq.node.safe_execution import SafeExecutor
 from elasticq.node.settings import NodeSettings
 from elasticq.node.waits.backpressure import SendBackpressure
 from elasticq.replication.replica import Replica
@@ -43,13 +43,13 @@ class Housekeeping:
         "_give_back_at_ms",
         "_groups_at_ms",
         "_journal",
-        "_judge",
         "_log_kept_bytes",
         "_match_at_ms",
         "_move_at_ms",
         "_mover",
         "_release_at_ms",
         "_replica",
+        "_safe_executor",
         "_state",
         "_sweep_at_ms",
         "_sweeper",
@@ -64,7 +64,7 @@ class Housekeeping:
         state: State,
         replica: Replica,
         voter_changes: VoterChanges,
-        judge: Judge,
+        safe_executor: SafeExecutor,
         journal: Journal,
         executor: Executor,
         content_cache: ContentCache,
@@ -74,7 +74,7 @@ class Housekeeping:
         self._state = state
         self._replica = replica
         self._voter_changes = voter_changes
-        self._judge = judge
+        self._safe_executor = safe_executor
         self._journal = journal
         self._executor = executor
         self._content_cache = content_cache
@@ -130,7 +130,7 @@ class Housekeeping:
         self.is_sweep_behind = is_more_waiting
         is_more_waiting |= reclaim(self._state, self._replica.commit_index)
         self._sweep_at_ms = now_ms + (SWEEP_AGAIN_MS if is_more_waiting else SWEEP_MS)
-        self._executor.change(self._judge.own(mutations), now_ms)
+        self._executor.change(self._safe_executor.own(mutations), now_ms)
 
     def _move(self, now_ms: int) -> None:
         """Do the next step of the move tasks, once the one before it is committed, so that they never run far ahead."""
@@ -144,7 +144,7 @@ class Housekeeping:
         self._move_at_ms = now_ms + step.wait_ms
         for queue_id, sequences in step.missing:
             self._content_cache.want(queue_id, sequences)
-        self._executor.change(self._judge.own(step.mutations), now_ms)
+        self._executor.change(self._safe_executor.own(step.mutations), now_ms)
 
     def _deliver(self, now_ms: int) -> None:
         """Do the next step of deliveries, once the one before it is committed, as a move."""
@@ -159,7 +159,7 @@ class Housekeeping:
             self.delivered.setdefault(step.topic, PublishCounts()).add(step.counts)
         if not step.is_more:
             self._deliver_at_ms = now_ms + SWEEP_MS
-        self._executor.change(self._judge.own(step.mutations), now_ms)
+        self._executor.change(self._safe_executor.own(step.mutations), now_ms)
 
     def _share_out(self, now_ms: int) -> None:
         """Do the next step for consumer groups, at the end of a session to the millisecond."""
@@ -170,7 +170,7 @@ class Housekeeping:
         step = group_sweep.step(self._state, time_ms)
         wait_ms = SWEEP_MS if step.next_ms is None else min(max(step.next_ms - time_ms, SWEEP_AGAIN_MS), SWEEP_MS)
         self._groups_at_ms = now_ms + wait_ms
-        self._executor.change(self._judge.own(step.mutations), now_ms)
+        self._executor.change(self._safe_executor.own(step.mutations), now_ms)
         self._dirty_seen = len(self._state.groups.dirty)
 
     def _are_groups_urgent(self) -> bool:

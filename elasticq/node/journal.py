@@ -23,10 +23,10 @@ from elasticq.node.content_cache import ContentCache
 from elasticq.node.decision import Decision
 from elasticq.node.digests import Digests
 from elasticq.node.effects import Effects
-from elasticq.node.judging import Judge
 from elasticq.node.membership.members import read_payload
 from elasticq.node.outlet import Outlet
 from elasticq.node.outputs import Committed
+from elasticq.node.safe_execution import SafeExecutor
 from elasticq.node.settings import NodeSettings
 from elasticq.replication.messages import Append
 from elasticq.replication.records import Base, Entry, Voter
@@ -51,7 +51,7 @@ class Journal:
         clock: ClusterClock,
         effects: Effects,
         outlet: Outlet,
-        judge: Judge,
+        safe_executor: SafeExecutor,
         content_cache: ContentCache,
         digests: Digests,
         mover: Mover,
@@ -77,7 +77,7 @@ class Journal:
         self._clock = clock
         self._effects = effects
         self._outlet = outlet
-        self._judge = judge
+        self._safe_executor = safe_executor
         self._content_cache = content_cache
         self._digests = digests
         self._mover = mover
@@ -142,7 +142,7 @@ class Journal:
         if call is None:
             apply_all(state, mutations, undo)
         else:
-            self._judge.apply(state, call, mutations, undo)
+            self._safe_executor.apply(state, call, mutations, undo)
         if self._replica.has_company:  # a cluster of one never loses its term
             self._open_undo += undo
         self._open += mutations

@@ -15,8 +15,8 @@ from elasticq.engine.state import State
 from elasticq.engine.stored import mutations as m
 from elasticq.node.clock import ClusterClock
 from elasticq.node.journal import Journal
-from elasticq.node.judging import Judge
 from elasticq.node.membership.members import founding
+from elasticq.node.safe_execution import SafeExecutor
 from elasticq.replication.replica import Replica
 from elasticq.replication.seeded_random import SeededRandom
 
@@ -37,9 +37,9 @@ class Leadership:
     __slots__ = (
         "_clock",
         "_journal",
-        "_judge",
         "_random",
         "_replica",
+        "_safe_executor",
         "_state",
         "_takeover_index",
         "_transfer_target",
@@ -54,7 +54,7 @@ class Leadership:
         replica: Replica,
         clock: ClusterClock,
         random: SeededRandom,
-        judge: Judge,
+        safe_executor: SafeExecutor,
         journal: Journal,
     ) -> None:
         self.serving = False
@@ -64,7 +64,7 @@ class Leadership:
         self._replica = replica
         self._clock = clock
         self._random = random
-        self._judge = judge
+        self._safe_executor = safe_executor
         self._journal = journal
         self._takeover_index = 0
         self._transfer_target = ""
@@ -83,7 +83,7 @@ class Leadership:
             first.append(founding(self._random))
         grace_from_ms, grace_until_ms = self._grace(contact_ms, journal.context.now_ms)
         takeover = m.TookOver(replica.term, replica.member_id, grace_from_ms, grace_until_ms)
-        journal.append(self._judge.own([*first, takeover]), now_ms, None)
+        journal.append(self._safe_executor.own([*first, takeover]), now_ms, None)
         self._takeover_index = replica.log.last_index + 1
         journal.propose(now_ms)
         replica.ask_round(now_ms)  # the round carries that entry, which saves a round trip

@@ -52,7 +52,6 @@ from elasticq.node.forwarder import Forwarder
 from elasticq.node.forwarding import FORWARDED, ContentRefused, check_sender
 from elasticq.node.housekeeping import Housekeeping
 from elasticq.node.journal import Journal
-from elasticq.node.judging import Judge
 from elasticq.node.leadership import Leadership
 from elasticq.node.membership.members import Members
 from elasticq.node.membership.peer import Peer
@@ -63,6 +62,7 @@ from elasticq.node.outputs import Fetch, HeldCall, Reply, Ticket, Wanted
 from elasticq.node.reports.event_log import EventLog
 from elasticq.node.reports.status import StatusReport
 from elasticq.node.restoring import restore
+from elasticq.node.safe_execution import SafeExecutor
 from elasticq.node.settings import LeaseStatus, NodeSettings, NodeStatus
 from elasticq.node.waits.backpressure import SendBackpressure
 from elasticq.node.waits.replies import Replies
@@ -75,15 +75,15 @@ from elasticq.replication.events import (
     CommitMoved,
     Dropped,
     FellBehind,
-    Linked,
+    HeardMaster,
     LostMastership,
     MembersChanged,
 )
-from elasticq.replication.judge import judge
 from elasticq.replication.messages import FrameError
 from elasticq.replication.records import Durable, Entry, Vote
 from elasticq.replication.replica import MASTER, Replica
 from elasticq.replication.seeded_random import SeededRandom
+from elasticq.replication.validation import validate
 
 
 class Node(Driven):
@@ -115,7 +115,7 @@ class Node(Driven):
         self._voter_changes = changes = VoterChanges(settings, replica, members)
         incarnation = random.token(b"courier %d" % durable.applied_index, 8).hex()  # the entropy may be an older node's
         index = durable.applied_index
-        judge, mover = Judge(effects.failures), Mover()
+        safe_executor, mover = SafeExecutor(effects.failures), Mover()
         waiting_calls = WaitingCalls(state, settings.hold_ms, settings.read_wait_ms)
         outlet, digests = Outlet(replica, effects, is_volatile=is_volatile), Digests(state, replica)
         content_cache = ContentCache(state, effects.fetches, settings.memory_bytes)
@@ -123,15 +123,15 @@ class Node(Driven):
         held = Replies(replica, replies, settings.mode, settings.all_timeout_ms)
 
         self.journal = journal = Journal(
-            settings, state, replica, clock, effects, outlet, judge, content_cache, digests, mover, index
+            settings, state, replica, clock, effects, outlet, safe_executor, content_cache, digests, mover, index
         )
-        self.leadership = leadership = Leadership(state, replica, clock, random, judge, journal)
+        self.leadership = leadership = Leadership(state, replica, clock, random, safe_executor, journal)
         self._executor = executor = Executor(
             settings,
             state,
             replica,
             clock,
-            judge,
+            safe_executor,
             journal,
             leadership,
             held,
@@ -143,10 +143,20 @@ class Node(Driven):
         self.waiters = executor.waiters
         self._undecided = executor.undecided
         self.housekeeping = Housekeeping(
-            settings, state, replica, changes, judge, journal, executor, content_cache, backpressure, mover
+            settings, state, replica, changes, safe_executor, journal, executor, content_cache, backpressure, mover
         )
         self._forwarder = forwarder = Forwarder(
-            settings, state, replica, members, clock, effects, judge, leadership, executor, waiting_calls, incarnation
+            settings,
+            state,
+            replica,
+            members,
+            clock,
+            effects,
+            safe_executor,
+            leadership,
+            executor,
+            waiting_calls,
+            incarnation,
         )
         self._announcer = Announcer(replica, clock, effects, forwarder)
         self._report = StatusReport(
@@ -246,7 +256,7 @@ class Node(Driven):
         message = messages.decode(frame)
         check_sender(message.sender, link)
         if message.to == self.settings.member_id and self.members.is_ours(message):
-            judge(message, self.replica)
+            validate(message, self.replica)
             if isinstance(message, messages.Append):
                 self.journal.read_ahead(message)
             self.replica.receive(message, now_ms)
@@ -425,7 +435,7 @@ class Node(Driven):
             for event in events:
                 if isinstance(event, CommitMoved):  # a match would cost each committed entry twice as much
                     self._commit_moved(event.index, is_master=event.is_master)
-                elif isinstance(event, Linked):
+                elif isinstance(event, HeardMaster):
                     self.clock.link(event.term, event.time_ms, now_ms)
                 elif isinstance(event, BecameMaster):
                     self._became_master(now_ms)

@@ -10,16 +10,16 @@ from elasticq.model.commands import Call
 from elasticq.model.limits import Limits
 from elasticq.model.results import ReceiveMessageResult, Result
 from elasticq.node import forwarding
+from elasticq.node.call_holder import Keeper
 from elasticq.node.clock import ClusterClock
 from elasticq.node.driven import Driven
 from elasticq.node.effects import Effects
 from elasticq.node.forwarding import FORWARDED, Answer, ContentRefused, Header, MasterIs, NotMaster
-from elasticq.node.judging import Judge
-from elasticq.node.keeper import Keeper
 from elasticq.node.membership.members import GREETED_LEVEL, name_of
 from elasticq.node.membership.peer import Peer
 from elasticq.node.orders import Order, OrderRefused
 from elasticq.node.outputs import HeldCall, Reply, Ticket
+from elasticq.node.safe_execution import SafeExecutor
 from elasticq.node.settings import LeaseStatus, MemberStatus, NodeSettings, NodeStatus
 from elasticq.node.waits.pending_calls import Sent
 from elasticq.node.waits.waiting_calls import WaitingCalls, is_read
@@ -42,11 +42,11 @@ class ProxyCalls(Keeper):
         limits: Limits,
         clock: ClusterClock,
         effects: Effects,
-        judge: Judge,
+        safe_executor: SafeExecutor,
         waiting_calls: WaitingCalls,
         incarnation: str,
     ) -> None:
-        super().__init__(member_id, limits, clock, effects, judge, waiting_calls, incarnation)
+        super().__init__(member_id, limits, clock, effects, safe_executor, waiting_calls, incarnation)
         self.linked: set[str] = set()
         self._told: dict[str, MasterIs] = {}  # by the linked member
         self._newest: MasterIs | None = None  # of those that name a master, and were not denied
@@ -192,9 +192,9 @@ class Proxy(Driven):
         self.clock = clock = ClusterClock()
         read_wait_ms = settings.hold_ms or settings.read_wait_ms
         waiting_calls = WaitingCalls(None, settings.hold_ms, read_wait_ms)
-        judge = Judge(effects.failures)
+        safe_executor = SafeExecutor(effects.failures)
         self._calls = ProxyCalls(
-            settings.member_id, settings.limits, clock, effects, judge, waiting_calls, settings.incarnation
+            settings.member_id, settings.limits, clock, effects, safe_executor, waiting_calls, settings.incarnation
         )
         self._peers: dict[str, Peer] = {}
 

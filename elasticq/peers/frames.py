@@ -19,7 +19,7 @@ from zlib import crc32
 from elasticq.model import limits
 from elasticq.peers.errors import FrameError, UnexpectedKind, WrongChecksum, WrongLength, WrongVersion
 
-HELLO, PROOF, REFUSED, GREETING, IDLE, PING, PONG, DATA, PULL, HEAD, CHUNK, END, ASK, TOLD = range(1, 15)
+HELLO, PROOF, REFUSED, GREETING, IDLE, PING, PONG, DATA, PULL, HEAD, CHUNK, END, ASK, REPLY = range(1, 15)
 
 FRAME_BYTES_MAX = limits.FRAME_BYTES_MAX  # a node's
 CHUNK_BYTES_MAX = 1_048_576
@@ -36,7 +36,7 @@ LINK_KINDS = {
     PONG: PROBE_BYTES_MAX,
     DATA: FRAME_BYTES_MAX,
     ASK: CONTROL_BYTES_MAX,
-    TOLD: CONTROL_BYTES_MAX,
+    REPLY: CONTROL_BYTES_MAX,
 }
 TRANSFER_KINDS = {
     REFUSED: CONTROL_BYTES_MAX,

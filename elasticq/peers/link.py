@@ -8,7 +8,7 @@ from elasticq.node.membership.peer import Peer
 from elasticq.peers.admission import claim_of
 from elasticq.peers.connection import Connection
 from elasticq.peers.errors import BadMessage, PeerError, UnexpectedKind
-from elasticq.peers.frames import ASK, DATA, FRAME_BYTES_MAX, GREETING, IDLE, PING, PONG, REFUSED, TOLD
+from elasticq.peers.frames import ASK, DATA, FRAME_BYTES_MAX, GREETING, IDLE, PING, PONG, REFUSED, REPLY
 from elasticq.peers.messages import Greeting, Hello, Known, Refused, decode, encode
 
 IDLE_S = 0.5  # after this long without a frame sent an empty one goes out
@@ -90,7 +90,7 @@ class Link:
         if kind == DATA and self.is_greeted:
             self.frames_received += 1
             self._receive(self.peer.id, body)
-        elif kind in (ASK, TOLD) and self.is_greeted:
+        elif kind in (ASK, REPLY) and self.is_greeted:
             self._owner.talked(self, kind, body)
         elif kind == GREETING:
             self._take_greeting(decode(body, Greeting))

@@ -75,7 +75,7 @@ class Ask(Struct, array_like=True, frozen=True):
     body: bytes
 
 
-class Told(Struct, array_like=True, frozen=True):
+class Reply(Struct, array_like=True, frozen=True):
     """The answer to a question; ``status`` is as in HTTP, where it goes."""
 
     number: Index
@@ -109,7 +109,7 @@ class End(Struct, array_like=True, frozen=True):
 Message = TypeVar("Message")
 encode = msgspec.msgpack.Encoder().encode
 _decoders: dict[Any, msgspec.msgpack.Decoder[Any]] = {
-    kind: msgspec.msgpack.Decoder(kind) for kind in (Hello, Greeting, Refused, Ask, Told, Pull, Head, End)
+    kind: msgspec.msgpack.Decoder(kind) for kind in (Hello, Greeting, Refused, Ask, Reply, Pull, Head, End)
 }
 
 

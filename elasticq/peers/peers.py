@@ -14,7 +14,7 @@ from ssl import SSLError
 from typing import Protocol
 
 from elasticq.net.acceptor import Acceptor, listeners_of
-from elasticq.net.crowd import who_gives_way
+from elasticq.net.connection_limits import choose_victim
 from elasticq.node.membership.peer import Peer
 from elasticq.node.outputs import Frame, Wanted
 from elasticq.peers.addresses import split
@@ -256,7 +256,7 @@ class Peers:
         Silence keeps nobody out so, and addresses of members go last.
         """
         known = {split(address)[0] for address in (*self._book.addresses(), *self._settings.seeds)}
-        slow = who_gives_way(self._unproven, known)
+        slow = choose_victim(self._unproven, known)
         del self._unproven[slow]
         self.refusal_log.say(
             "too_many_unproven", slow.place, "others wait that may prove themselves", self._loop.time()

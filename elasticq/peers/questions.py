@@ -2,7 +2,7 @@
 
     asker                                     the member at the other end
     ASK(number, kind, body)  ──────────────>
-                             <──────────────  TOLD(number, status, body)
+                             <──────────────  REPLY(number, status, body)
 
 Bodies and kinds are the server's; status is as in HTTP. A member whose greeting tells of an older feature level is not
 asked: it would take the frame for a fault and close the link.
@@ -13,9 +13,9 @@ from collections.abc import Callable, Coroutine
 from typing import Final
 
 from elasticq.peers.errors import UnexpectedKind
-from elasticq.peers.frames import ASK, CONTROL_BYTES_MAX, TOLD
+from elasticq.peers.frames import ASK, CONTROL_BYTES_MAX, REPLY
 from elasticq.peers.link import Link
-from elasticq.peers.messages import Ask, Told, decode, encode
+from elasticq.peers.messages import Ask, Reply, decode, encode
 
 LEVEL: Final = 2
 """The feature level from which on a member can be asked."""
@@ -76,8 +76,8 @@ class Questions:
         """Take a question, or the answer to one. Raises PeerError."""
         if kind == ASK:
             self._take_question(link, decode(body, Ask))
-        elif kind == TOLD:
-            told = decode(body, Told)
+        elif kind == REPLY:
+            told = decode(body, Reply)
             asked, answer = self._asked.get(told.number, (None, None))
             if asked is link and answer is not None and not answer.done():  # else it comes too late
                 answer.set_result((told.status, told.body))
@@ -86,7 +86,9 @@ class Questions:
 
     def _take_question(self, link: Link, asked: Ask) -> None:
         if len(self._answering) >= ASKED_MAX:
-            link.connection.send(TOLD, encode(Told(asked.number, BUSY, b'{"error":"too many questions at one time"}')))
+            link.connection.send(
+                REPLY, encode(Reply(asked.number, BUSY, b'{"error":"too many questions at one time"}'))
+            )
             return
         task = self._loop.create_task(self._reply(link, asked))
         self._answering.add(task)
@@ -96,7 +98,7 @@ class Questions:
         status, body = await self._answer(asked.kind, asked.body)
         if len(body) > BODY_BYTES_MAX:
             status, body = FAILED, b'{"error":"the answer is too long for a link"}'
-        link.connection.send(TOLD, encode(Told(asked.number, status, body)))
+        link.connection.send(REPLY, encode(Reply(asked.number, status, body)))
 
     def link_ended(self, link: Link) -> None:
         """Nobody answers any more what was asked over this link."""

@@ -37,7 +37,7 @@ class CommitMoved(Struct, frozen=True, gc=False):
     is_master: bool
 
 
-class Linked(Struct, frozen=True, gc=False):
+class HeardMaster(Struct, frozen=True, gc=False):
     """The master of ``term`` was heard; by its clock it was ``time_ms`` when it said so."""
 
     term: int
@@ -72,5 +72,13 @@ class CaughtUp(Struct, frozen=True):
 
 
 Event = (
-    Linked | CommitMoved | Campaigned | BecameMaster | LostMastership | MembersChanged | Dropped | FellBehind | CaughtUp
+    HeardMaster
+    | CommitMoved
+    | Campaigned
+    | BecameMaster
+    | LostMastership
+    | MembersChanged
+    | Dropped
+    | FellBehind
+    | CaughtUp
 )

@@ -30,7 +30,7 @@ from collections.abc import Callable
 
 from elasticq.replication.appends import Appender
 from elasticq.replication.election import Election, Timing
-from elasticq.replication.events import BecameMaster, Campaigned, CaughtUp, FellBehind, Linked, LostMastership
+from elasticq.replication.events import BecameMaster, Campaigned, CaughtUp, FellBehind, HeardMaster, LostMastership
 from elasticq.replication.lease import LeaderLease
 from elasticq.replication.messages import (
     AnyMessage,
@@ -335,7 +335,7 @@ class Replica(RaftState):
             self._step_down(message.term, now_ms, master=message.sender)
         self.master = message.sender
         self.election.heard(now_ms)
-        self.tell(Linked(message.term, message.time_ms))
+        self.tell(HeardMaster(message.term, message.time_ms))
         if message.prev_index < self.log.base_index:
             # Everything up to the base is committed, so it matches by itself.
             self._answer_append(message, ok=True, match_index=self.log.base_index)

@@ -37,10 +37,10 @@ from elasticq.server import collector, logs, spans
 from elasticq.server.allocator import Trimmer, give_back_large_blocks
 from elasticq.server.auth import allowed_hosts
 from elasticq.server.cluster import PROXY
+from elasticq.server.cluster_process import EXIT_STOPPED, ClusterProcess, end
 from elasticq.server.declare import declare
 from elasticq.server.events import EventKeeper
 from elasticq.server.files import FILES_MAX, Shares, raise_file_limit, shares
-from elasticq.server.linked import EXIT_STOPPED, Linked, end
 from elasticq.server.member import Member
 from elasticq.server.notify import READY, STOPPING, notify
 from elasticq.server.ports import EXIT_FAILURE, is_supervised, not_listening, sqs_listener
@@ -143,7 +143,7 @@ async def _live(settings: Settings, directory: DataDirectory | None, listener: s
         "http": http_url,
         "admin": "" if admin is None else url_of(settings.admin, admin.port),
     }
-    member: Linked
+    member: ClusterProcess
     if settings.cluster.role == PROXY:
         member = ProxyProcess(settings, loop, **urls, http_port=http_port, peer_connections_max=files.peers)
     else:
@@ -159,7 +159,12 @@ async def _live(settings: Settings, directory: DataDirectory | None, listener: s
 
 
 async def _serve(
-    settings: Settings, member: Linked, view: View, admin: AdminPort | None, listener: socket.socket, files: Shares
+    settings: Settings,
+    member: ClusterProcess,
+    view: View,
+    admin: AdminPort | None,
+    listener: socket.socket,
+    files: Shares,
 ) -> int:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -255,7 +260,7 @@ async def _listen(
 
 def _renewed(
     settings: Settings,
-    member: Linked,
+    member: ClusterProcess,
     context: ServerContext,
     admin: AdminPort | None,
     server: Acceptor | asyncio.AbstractServer,

@@ -19,8 +19,8 @@ from elasticq.peers.transfer import parts_of
 from elasticq.push.addresses import Listeners, addresses_of
 from elasticq.runtime.runtime import Runtime, RuntimeStopped
 from elasticq.server.cluster import host_of
+from elasticq.server.cluster_process import ClusterProcess, end
 from elasticq.server.files import PEERS_MAX
-from elasticq.server.linked import Linked, end
 from elasticq.server.machine import memory_bytes
 from elasticq.server.operator_log import OperatorLog
 from elasticq.server.ports import EXIT_FAILURE
@@ -42,7 +42,7 @@ MEASURE_S: Final = 1.0
 _log = logging.getLogger(__name__)
 
 
-class Member(Linked):
+class Member(ClusterProcess):
     """One member's process. ``http`` and ``admin`` are its URLs for the others; http_port: where it listens for SQS."""
 
     def __init__(

@@ -9,8 +9,8 @@ from elasticq.node.proxy import Proxy
 from elasticq.node.settings import NodeSettings
 from elasticq.peers.transfer import Snapshot as Offered
 from elasticq.runtime.runtime import Runtime
+from elasticq.server.cluster_process import ClusterProcess
 from elasticq.server.files import PEERS_MAX
-from elasticq.server.linked import Linked
 from elasticq.server.operator_log import OperatorLog
 from elasticq.server.settings import Settings, call_limits
 from elasticq.storage.memory import MemoryStorage
@@ -18,7 +18,7 @@ from elasticq.storage.memory import MemoryStorage
 LOOK_S: Final = 1.0
 
 
-class ProxyProcess(Linked):
+class ProxyProcess(ClusterProcess):
     """``http`` and ``admin`` are its URLs, which members are told; http_port: where it listens for SQS."""
 
     def __init__(

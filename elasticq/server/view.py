@@ -36,8 +36,8 @@ from elasticq.runtime.clock import boot_ms
 from elasticq.runtime.meter import Meter
 from elasticq.runtime.runtime import RuntimeStopped
 from elasticq.runtime.ticket import Awaited
+from elasticq.server.cluster_process import ClusterProcess
 from elasticq.server.events import EventKeeper
-from elasticq.server.linked import Linked
 from elasticq.server.pushes import Pushes
 from elasticq.server.settings import Settings
 
@@ -60,12 +60,12 @@ class View:
         self.endpoint = endpoint
         self._events = events
         self.rates = Rates()
-        self._member: Linked | None = None
+        self._member: ClusterProcess | None = None
         self._context: ServerContext | None = None
         self.stopping = False
         self.pushing: Pushes | None = None
 
-    def open(self, member: Linked, context: ServerContext) -> None:
+    def open(self, member: ClusterProcess, context: ServerContext) -> None:
         self._member, self._context = member, context
         member.answer = partial(asking.answer, self)
 
@@ -285,7 +285,7 @@ class View:
         counted = self._context.meter.counts.get(action)
         if counted is not None and not isinstance(result, StaleResult):
             counted(command, owner, result, began_s)
-        if action in audit.TOLD:
+        if action in audit.LOGGED:
             audit.tell(action, command, PRINCIPAL, owner, None)
         return result
 

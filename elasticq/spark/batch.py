@@ -35,7 +35,7 @@ NO_BOUND: Final = 2**62
 
 
 @dataclass(frozen=True)
-class Look:
+class QueueView:
     """A peek at one queue for up to ``messages`` messages; ``narrowed`` holds the end of the snapshot, too."""
 
     queue_url: str
@@ -109,12 +109,12 @@ class BatchReader(DataSourceReader):
     def _is_wanted(self, url: str) -> bool:
         return self._narrowed.queues is None or url.rpartition("/")[2] in self._narrowed.queues
 
-    def _looks(self, urls: list[str]) -> list[Look | None]:
+    def _looks(self, urls: list[str]) -> list[QueueView | None]:
         now_ms = int(self._environment.now_s() * 1000) + 1
         until_ms = min(now_ms, self._narrowed.until_ms or now_ms)
         snapshot = replace(self._narrowed, until_ms=until_ms)
         count = NO_BOUND if self._count is None else self._count
-        return [Look(url, number, count, snapshot) for number, url in enumerate(urls)] or [None]
+        return [QueueView(url, number, count, snapshot) for number, url in enumerate(urls)] or [None]
 
     def _shares(self, url: str, visible: int, first: int) -> list[Share]:
         tasks = self._options.partitions or PARTITIONS_DEFAULT
@@ -133,10 +133,10 @@ class BatchReader(DataSourceReader):
             return iter(())
         return self._batches(what)
 
-    def _batches(self, what: Look | Share) -> Iterator[Any]:
+    def _batches(self, what: QueueView | Share) -> Iterator[Any]:
         settle()
         origin = Origin(what.queue_url.rpartition("/")[2], 0, what.partition)
-        pages = self._peeked(what) if isinstance(what, Look) else self._received(what)
+        pages = self._peeked(what) if isinstance(what, QueueView) else self._received(what)
         for messages in gathered(pages, ROWS_AT_ONCE):
             batch, rejected = self._rows.batch(messages, origin)
             if self._dead_letters is not None and not self._peeks:
@@ -148,7 +148,7 @@ class BatchReader(DataSourceReader):
     def _received(self, share: Share) -> Iterator[list[Message]]:
         return Plain(self._options, self._receives, self._environment).pages(share)
 
-    def _peeked(self, look: Look) -> Iterator[list[Message]]:
+    def _peeked(self, look: QueueView) -> Iterator[list[Message]]:
         client = self._environment.connect(self._options.connection)
         sequence: int | None = 0
         taken = 0

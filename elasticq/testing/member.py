@@ -12,10 +12,10 @@ from elasticq.node.membership.peer import Peer
 from elasticq.node.outputs import Frame
 from elasticq.runtime.listener import listen
 from elasticq.runtime.runtime import Runtime
+from elasticq.server.cluster_process import EXIT_STOPPED, end
 from elasticq.server.declare import declare
 from elasticq.server.files import BACKLOG_MAX
 from elasticq.server.life import loop_factory, make_context, url_of
-from elasticq.server.linked import EXIT_STOPPED, end
 from elasticq.server.member import Member
 from elasticq.server.pushes import Pushes
 from elasticq.server.settings import Settings, queues, topics

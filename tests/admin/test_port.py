@@ -7,7 +7,7 @@ import sys
 import aiohttp
 import pytest
 
-from elasticq.admin.doorstep import POLICY
+from elasticq.admin.admission import POLICY
 from elasticq.admin.port import AdminPort
 from elasticq.model.limits import HEAD_BYTES_MAX
 from tests.admin.member import Member

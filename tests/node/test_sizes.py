@@ -274,7 +274,7 @@ def test_a_call_that_no_frame_holds_is_refused_where_it_came_in(command: c.Comma
 def test_a_command_beyond_an_entry_is_refused_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     solo = Solo(volatile=False)
     solo.create("q")
-    monkeypatch.setattr("elasticq.node.judging.ENTRY_BYTES_MAX", 10_000)
+    monkeypatch.setattr("elasticq.node.safe_execution.ENTRY_BYTES_MAX", 10_000)
     last_index = solo.node.replica.log.last_index
     with pytest.raises(errors.RequestTooLarge):
         solo.do(c.SendMessage("q", "x" * 10_000))

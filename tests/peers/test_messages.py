@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from elasticq.peers.errors import BadMessage
-from elasticq.peers.messages import Ask, End, Greeting, Head, Hello, Known, Pull, Refused, Told, decode, encode
+from elasticq.peers.messages import Ask, End, Greeting, Head, Hello, Known, Pull, Refused, Reply, decode, encode
 from tests.peers.community import make_peer
 
 PEER = make_peer("a")
@@ -19,7 +19,7 @@ MESSAGES = [
     Head("s", 7, 4_096, 0),
     End(b"d" * 32),
     Ask(1, "cluster", b"{}"),
-    Told(1, 200, b"{}"),
+    Reply(1, 200, b"{}"),
 ]
 
 
@@ -63,5 +63,5 @@ def test_a_peer_of_another_version_is_read_by_the_fields_that_both_have() -> Non
 @pytest.mark.parametrize("status", [-1, 0, 99, 101, 199, 600, 1 << 40])
 def test_an_answer_whose_status_is_no_answers_is_no_message(status: int) -> None:
     """The admin port passes it on as its own: 101, for one, would end the HTTP of whoever asked."""
-    with pytest.raises(BadMessage, match=r"^Told: "):
-        decode(msgspec.msgpack.encode([1, status, b"{}"]), Told)
+    with pytest.raises(BadMessage, match=r"^Reply: "):
+        decode(msgspec.msgpack.encode([1, status, b"{}"]), Reply)

@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from elasticq.peers.frames import TOLD
-from elasticq.peers.messages import Told, encode
+from elasticq.peers.frames import REPLY
+from elasticq.peers.messages import Reply, encode
 from elasticq.peers.questions import ASKED_MAX, ASKING_MAX, BODY_BYTES_MAX, LEVEL, Answer, NotAnswered
 from tests.peers.community import PATIENCE_S, Member, make_peer, running
 
@@ -81,7 +81,7 @@ async def test_answer_that_nobody_waits_for_changes_nothing() -> None:
     async with linked() as (first, second):
         link = second.peers._links.live(first.id)
         assert link is not None
-        link.connection.send(TOLD, encode(Told(77, 200, b"unasked")))
+        link.connection.send(REPLY, encode(Reply(77, 200, b"unasked")))
         assert await first.peers.ask(second.id, "cluster", b"", PATIENCE_S) == (200, b"b cluster ")
 
 

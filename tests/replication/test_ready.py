@@ -7,7 +7,7 @@ from elasticq.replication.events import (
     Dropped,
     Event,
     FellBehind,
-    Linked,
+    HeardMaster,
     LostMastership,
     MembersChanged,
 )
@@ -38,11 +38,11 @@ def test_mastership_is_lost_before_the_log_of_the_next_master_is_told() -> None:
     """One frame ends a mastership, cuts what it left uncommitted, and commits what came instead."""
     bench = Bench()
     events = deposed_by(bench, entry(2, 2), entry(3, 2), commit=3)
-    assert [type(event) for event in events] == [LostMastership, Linked, Dropped, CommitMoved]
+    assert [type(event) for event in events] == [LostMastership, HeardMaster, Dropped, CommitMoved]
     lost, linked, dropped, moved = events
     reason = "others are in the newer term 2"
     assert lost == LostMastership(1, reason), "the commit index of then, though it is 3 when the node hears of it"
-    assert linked == Linked(2, 7_000_000 + bench.now_ms)
+    assert linked == HeardMaster(2, 7_000_000 + bench.now_ms)
     assert isinstance(dropped, Dropped)
     assert [(each.index, each.term) for each in dropped.entries] == [(2, 1), (3, 1)]
     assert moved == CommitMoved(3, is_master=False)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from elasticq.replication.events import BecameMaster, Campaigned, Linked, LostMastership
+from elasticq.replication.events import BecameMaster, Campaigned, HeardMaster, LostMastership
 from elasticq.replication.messages import Append, AppendReply, RequestVote, TimeoutNow
 from elasticq.replication.records import Truncation, Vote
 from elasticq.replication.replica import FOLLOWER, MASTER
@@ -110,7 +110,7 @@ def test_heartbeat_links_the_clock_and_holds_the_election_off() -> None:
         bench.now_ms += 600
         bench.append("b", 1)
         assert bench.tick() == []
-    assert sum(type(event) is Linked for event in bench.events) == 5
+    assert sum(type(event) is HeardMaster for event in bench.events) == 5
     assert bench.replica.role == FOLLOWER
 
 

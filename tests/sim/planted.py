@@ -35,10 +35,10 @@ from elasticq.model.errors import LeaseExpired
 from elasticq.model.results import ReceiveMessageResult
 from elasticq.node import executor as executor_module
 from elasticq.node import journal as journal_module
+from elasticq.node.call_holder import Keeper
 from elasticq.node.clock import ClusterClock
 from elasticq.node.executor import Executor
 from elasticq.node.journal import Journal
-from elasticq.node.keeper import Keeper
 from elasticq.node.membership.members import Members
 from elasticq.node.membership.voter_changes import VoterChanges
 from elasticq.node.node import Node

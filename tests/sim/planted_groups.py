@@ -7,7 +7,7 @@ from unittest.mock import patch
 from elasticq.client.group_state import GroupState, View
 from elasticq.engine.consumer_groups import fence, rebalance
 from elasticq.engine.consumer_groups.assignment import Seat
-from elasticq.engine.consumer_groups.rebalance import Draft
+from elasticq.engine.consumer_groups.rebalance import AssignmentPlan
 from elasticq.engine.stored.consumer_group_index import Consumer, Groups
 from elasticq.engine.stored.consumer_group_rows import ResourceAssigned, TokensGiven
 from elasticq.engine.stored.delivery_rows import Grace
@@ -19,25 +19,25 @@ from tests.sim.planted import retries_without_memory, rows_without
 def resource_assigned_before_it_is_given_back() -> Iterator[None]:
     """What is to move is free at once."""
 
-    def hasty(self: Draft, row: ResourceAssigned, wanted_by: int = 0, wanted_in: int = 0) -> None:
+    def hasty(self: AssignmentPlan, row: ResourceAssigned, wanted_by: int = 0, wanted_in: int = 0) -> None:
         self._free(row)
 
-    with patch.object(Draft, "_revoke", hasty):
+    with patch.object(AssignmentPlan, "_revoke", hasty):
         yield
 
 
 @contextmanager
 def resource_freed_with_its_queue() -> Iterator[None]:
     """Who holds a queue that is deleted counts for nothing, so that the next one under its name is free."""
-    honest = Draft._revoke
+    honest = AssignmentPlan._revoke
 
-    def forgetful(self: Draft, row: ResourceAssigned, wanted_by: int = 0, wanted_in: int = 0) -> None:
+    def forgetful(self: AssignmentPlan, row: ResourceAssigned, wanted_by: int = 0, wanted_in: int = 0) -> None:
         if self._group.present.get((row.name, row.partition)) == row.queue_id:
             honest(self, row, wanted_by, wanted_in)
         else:
             self._free(row)
 
-    with patch.object(Draft, "_revoke", forgetful):
+    with patch.object(AssignmentPlan, "_revoke", forgetful):
         yield
 
 

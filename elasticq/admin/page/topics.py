@@ -82,7 +82,7 @@ async def takes(subscription: dict[str, str], attributes: MessageAttributes | No
     except InvalidFilterPolicy:
         return False
     budget, found = Budget(SLICE), dict[bool, None]()
-    for _ in policy.judge(attributes, body, budget, found):
+    for _ in policy.match_in_steps(attributes, body, budget, found):
         await asyncio.sleep(0)
         budget.left = SLICE
     return bool(found)

@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from elasticq.engine.consumer_groups.rebalance import STEP_MAX, Draft
+from elasticq.engine.consumer_groups.rebalance import STEP_MAX, AssignmentPlan
 from elasticq.engine.context import ExecutionContext, Outcome
 from elasticq.engine.paging import read_token, token_of
 from elasticq.engine.state import State
@@ -110,9 +110,9 @@ def _checked(value: int | None, low: int, high: int, name: str, default: int) ->
     return value
 
 
-def draft_of(state: State, group: Group, now_ms: int) -> Draft:
+def draft_of(state: State, group: Group, now_ms: int) -> AssignmentPlan:
     """What is about to become of a group."""
-    return Draft(group, last_token(state), now_ms)
+    return AssignmentPlan(group, last_token(state), now_ms)
 
 
 def last_token(state: State) -> int:
@@ -305,7 +305,7 @@ def _joined(view: GroupViewResult) -> GroupJoinedResult:
     return GroupJoinedResult(*(getattr(view, name) for name in view.__struct_fields__))
 
 
-def _drafted_view(call: Call, group: Group, draft: Draft, number: int, version: int) -> GroupViewResult:
+def _drafted_view(call: Call, group: Group, draft: AssignmentPlan, number: int, version: int) -> GroupViewResult:
     held, revoking = draft.rows_of(number)
     return _view(call, group, number, version, draft.status.generation, held, revoking)
 

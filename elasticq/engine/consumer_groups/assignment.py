@@ -10,7 +10,7 @@ from typing import Final
 NO_BOUND: Final = 0
 
 
-class Seat:
+class PlannedConsumer:
     """A consumer at the sharing out. held: how many resources it has and is not asked to give back."""
 
     __slots__ = ("held", "number", "target", "weight")
@@ -22,7 +22,7 @@ class Seat:
         self.target = 0
 
 
-def set_targets(seats: Iterable[Seat], total: int, most: int) -> None:
+def set_targets(seats: Iterable[PlannedConsumer], total: int, most: int) -> None:
     """Set how many of ``total`` resources each seat is to have. most: the bound for each; NO_BOUND: there is none.
 
     A seat of weight 0 gets nothing. What the bound leaves over goes to nobody.
@@ -47,11 +47,11 @@ def set_targets(seats: Iterable[Seat], total: int, most: int) -> None:
     _share(eligible[first:], total, weights)
 
 
-def _by_weight(seat: Seat) -> tuple[int, int]:
+def _by_weight(seat: PlannedConsumer) -> tuple[int, int]:
     return -seat.weight, seat.number
 
 
-def _share(seats: list[Seat], total: int, weights: int) -> None:
+def _share(seats: list[PlannedConsumer], total: int, weights: int) -> None:
     if not weights:
         return
     left = total
@@ -67,5 +67,5 @@ def _share(seats: list[Seat], total: int, weights: int) -> None:
         place[3].target += 1
 
 
-def _before(place: tuple[bool, int, int, Seat]) -> tuple[bool, int, int]:
+def _before(place: tuple[bool, int, int, PlannedConsumer]) -> tuple[bool, int, int]:
     return place[:3]

@@ -1,6 +1,6 @@
 """Makes the mutations by which the resources of a consumer group are shared out among its consumers.
 
-A ``Draft`` is a group as it will be: a command or background work says who comes, goes or gives back, then
+A ``AssignmentPlan`` is a group as it will be: a command or background work says who comes, goes or gives back, then
 ``share_out`` decides, and ``mutations`` holds the rows of all of it. Nobody gets a resource that another one still
 holds: it is revoked first, and assigned when it was given back or its consumer is gone. The same holds for a queue that
 was deleted and made anew, or was taken out of the group and put into it again: who held it has to give it back first.
@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from elasticq.engine.consumer_groups.assignment import Seat, set_targets
+from elasticq.engine.consumer_groups.assignment import PlannedConsumer, set_targets
 from elasticq.engine.stored.consumer_group_index import Consumer, Group, Resource
 from elasticq.engine.stored.consumer_group_rows import (
     ConsumerChanged,
@@ -27,7 +27,7 @@ from elasticq.model.limits import MUTATION_ROWS_MAX
 STEP_MAX: Final = MUTATION_ROWS_MAX  # assignments that one entry changes; the sweep goes on
 
 
-class Draft:
+class AssignmentPlan:
     """rows: the assignments as they will be, by resource. status: where the sharing out stands then.
 
     mutations: what makes it so. last_token: the newest one that any group has given.
@@ -57,8 +57,8 @@ class Draft:
         self.last_token = self._first_token = last_token
         self._group = group
         self._now_ms = now_ms
-        self._seats: dict[int, Seat] = {
-            number: Seat(number, each.row.weight, len(each.held)) for number, each in group.consumers.items()
+        self._seats: dict[int, PlannedConsumer] = {
+            number: PlannedConsumer(number, each.row.weight, len(each.held)) for number, each in group.consumers.items()
         }
         self._wishes: dict[Resource, int] = {}  # who is to get a resource that is free now
         self._touched: set[int] = set()
@@ -78,7 +78,7 @@ class Draft:
 
     def join(self, row: ConsumerSet) -> None:
         """Add a consumer."""
-        self._seats[row.number] = Seat(row.number, row.weight, 0)
+        self._seats[row.number] = PlannedConsumer(row.number, row.weight, 0)
         self._touched.add(row.number)
         self.mutations.append(row)
         self._consumers_changed = True

@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from elasticq.engine.consumer_groups.actions import last_token, rows_of_gone
-from elasticq.engine.consumer_groups.rebalance import STEP_MAX, Draft
+from elasticq.engine.consumer_groups.rebalance import STEP_MAX, AssignmentPlan
 from elasticq.engine.state import State
 from elasticq.engine.stored.consumer_group_index import Consumer, Group
 from elasticq.engine.stored.mutations import Mutation
@@ -42,7 +42,7 @@ def step(state: State, now_ms: int) -> GroupStep:
     due = _due(state, gone, now_ms)
     token = last_token(state) if due else 0
     for group in due:
-        draft = Draft(group, token, now_ms)
+        draft = AssignmentPlan(group, token, now_ms)
         for consumer in gone.get(group.row.number, ()):
             draft.remove(consumer)
         draft.share_out()

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from elasticq.engine.filters.document import Document, Step, of_attributes, of_body
 from elasticq.engine.filters.patterns import Wanted
-from elasticq.engine.filters.policy import Alternative, FilterPolicy, judge
+from elasticq.engine.filters.policy import Alternative, FilterPolicy, match_in_steps
 from elasticq.engine.filters.values import Budget
 from elasticq.model.commands import MessageAttributes
 
@@ -111,7 +111,7 @@ class _Anchored(Generic[Key]):
         if not self.policies:
             return
         yield from document.read(self.wanted, budget)
-        yield from judge(document, self._candidates(document, budget), budget, found)
+        yield from match_in_steps(document, self._candidates(document, budget), budget, found)
 
     def _candidates(self, document: Document, budget: Budget) -> list[tuple[Key, Alternative]]:
         """Return the alternatives whose anchors may hold, and those that have none."""

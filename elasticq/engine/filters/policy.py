@@ -83,11 +83,11 @@ class FilterPolicy:
     def matches(self, attributes: MessageAttributes | None, body: str) -> bool:
         """Return whether a message with these attributes and this body is for the subscription."""
         found: dict[Any, None] = {}
-        for _ in self.judge(attributes, body, Budget(), found):
+        for _ in self.match_in_steps(attributes, body, Budget(), found):
             pass
         return bool(found)
 
-    def judge(
+    def match_in_steps(
         self, attributes: MessageAttributes | None, body: str, budget: Budget, found: dict[Any, None]
     ) -> Iterator[None]:
         """Do what ``matches`` does in slices: yield where the budget is spent, and add True to ``found``, if so."""
@@ -101,10 +101,10 @@ class FilterPolicy:
         document = of_body(body) if self.is_of_body else of_attributes(attributes)
         if document is not None:
             yield from document.read(wanted, budget)
-            yield from judge(document, [(True, each) for each in self.alternatives], budget, found)
+            yield from match_in_steps(document, [(True, each) for each in self.alternatives], budget, found)
 
 
-def judge(
+def match_in_steps(
     document: Document, asked: list[tuple[Any, Alternative]], budget: Budget, found: dict[Any, None]
 ) -> Iterator[None]:
     """Add to ``found`` the keys of which an alternative is fulfilled; yield where the budget is spent."""

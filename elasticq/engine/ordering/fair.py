@@ -273,8 +273,8 @@ class FairOrder(StandardOrder):
         count = tenant.in_flight
         return count >= NOISY_MIN and count * NOISY_SHARE > len(self._deadlines)
 
-    def _look(self) -> "_Look":
-        return _Look(self, self._in_turn(self._since(self._alone, self._due), self._returned, self._taken))
+    def _look(self) -> "_View":
+        return _View(self, self._in_turn(self._since(self._alone, self._due), self._returned, self._taken))
 
     def cold_ahead(self) -> list[int]:
         with self._look() as look:
@@ -295,7 +295,7 @@ def with_groups(before: Order) -> FairOrder:
     return before.go_on_as(FairOrder)
 
 
-class _Look:
+class _View:
     """One pass over what can be delivered, in the order of delivery; nothing may change meanwhile.
 
     heads: the next message, and an iterator of the others, of each quiet tenant that was met and of the messages
@@ -313,7 +313,7 @@ class _Look:
         self._ranks: list[tuple[int, int, int, Iterator[Next]]] | None = None
         self._push(alone)
 
-    def __enter__(self) -> "_Look":
+    def __enter__(self) -> "_View":
         return self
 
     def __exit__(self, *_: object) -> None:

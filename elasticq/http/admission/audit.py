@@ -9,12 +9,12 @@ from elasticq.model.commands import Command
 _log = getLogger("elasticq.audit")
 
 _DONE: Final = {"DeleteQueue": ("queue_deleted", "deleted"), "PurgeQueue": ("queue_purged", "purged")}
-TOLD: Final = frozenset(_DONE)
+LOGGED: Final = frozenset(_DONE)
 """The actions that are logged when they succeeded."""
 
 
 def tell(action: str, command: Command, principal: str, account: str, peername: object) -> None:
-    """Log an action of ``TOLD``. peername: the transport's, whose first part is the client's address."""
+    """Log an action of ``LOGGED``. peername: the transport's, whose first part is the client's address."""
     event, done = _DONE[action]
     queue = queue_of(command, account)
     where = f" from {peername[0]}" if isinstance(peername, tuple) else ""

@@ -304,7 +304,7 @@ class SlowPath:
     def _audit(
         self, asked: Asked, action: str, command: Command, principal: str, account: str, outcome: Result | SqsError
     ) -> None:
-        if action in audit.TOLD and not isinstance(outcome, SqsError):
+        if action in audit.LOGGED and not isinstance(outcome, SqsError):
             transport = asked.request.transport
             peername = None if transport is None else transport.get_extra_info("peername")
             audit.tell(action, command, principal, account, peername)

@@ -7,9 +7,9 @@ from the moment it has it. A member that meets a
 cluster before that joins it as a learner.
 """
 
-from elasticq.engine.judge import Unfit
-from elasticq.engine.judge import judge as judge_mutations
 from elasticq.engine.stored import mutations as m
+from elasticq.engine.validation import Unfit
+from elasticq.engine.validation import validate as validate_mutations
 from elasticq.model.ranges import PEERS_MAX
 from elasticq.node.membership.peer import Peer
 from elasticq.node.settings import MemberStatus, NodeSettings
@@ -334,7 +334,7 @@ def read_payload(entry: Entry) -> list[m.Mutation]:
     """The mutations of an entry that another member sent. Raises FrameError for one that cannot be applied."""
     try:
         mutations = m.decode(entry.payload)
-        judge_mutations(mutations, entry.index, len(entry.voters or ()))
+        validate_mutations(mutations, entry.index, len(entry.voters or ()))
     except (m.UnknownMutation, Unfit) as error:
         raise FrameError(f"entry {entry.index}: {error}") from error
     return mutations

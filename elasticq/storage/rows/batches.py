@@ -65,7 +65,7 @@ def has_much_free(tables: Tables, *, is_idle: bool) -> bool:
     return tables.free_pages > max(FREE_PAGES_KEPT, tables.file_pages // share)
 
 
-class Draft:
+class PendingBatch:
     """Makes one batch. What it has taken counts as written: it is no longer pending, stale or to be reclaimed."""
 
     __slots__ = ("_rows", "_tables", "_taken", "_updates")

@@ -35,7 +35,7 @@ from elasticq.engine.stored.mutations import (
 from elasticq.engine.stored.tables import Change, Drop, Put, Raise, changed
 from elasticq.node.outputs import Committed
 from elasticq.replication.records import Base
-from elasticq.storage.rows.batches import Batch, Draft, Pending, has_much_free
+from elasticq.storage.rows.batches import Batch, Pending, PendingBatch, has_much_free
 from elasticq.storage.rows.pages import Delivery, Page, Update, sequences_of, updated, weight
 from elasticq.storage.rows.restore import Restore, all_contents, living_contents
 from elasticq.storage.rows.schema import PAGE_BYTES
@@ -338,7 +338,7 @@ class Rows:
     def _freeze(self, *, is_idle: bool) -> Batch:
         pending, self._pending = self._pending, Pending()
         self._frozen_index = self._taken.index
-        return Draft(self._tables, self._taken).batch(pending, is_idle=is_idle)
+        return PendingBatch(self._tables, self._taken).batch(pending, is_idle=is_idle)
 
     # --- contents ---------------------------------------------------------------------------
 

@@ -6,13 +6,16 @@ from itertools import product
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from elasticq.engine.consumer_groups.assignment import NO_BOUND, Seat, set_targets
+from elasticq.engine.consumer_groups.assignment import NO_BOUND, PlannedConsumer, set_targets
 
 WEIGHTS = st.lists(st.integers(0, 5), max_size=8)
 
 
-def seats_of(weights: list[int], held: list[int]) -> list[Seat]:
-    return [Seat(number, weight, count) for number, (weight, count) in enumerate(zip(weights, held, strict=True), 1)]
+def seats_of(weights: list[int], held: list[int]) -> list[PlannedConsumer]:
+    return [
+        PlannedConsumer(number, weight, count)
+        for number, (weight, count) in enumerate(zip(weights, held, strict=True), 1)
+    ]
 
 
 def taken(held: list[int], targets: list[int]) -> int:

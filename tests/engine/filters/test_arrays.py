@@ -7,7 +7,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from elasticq.engine.filters.document import Step, of_body
-from elasticq.engine.filters.policy import MESSAGE_BODY, InvalidFilterPolicy, compile_policy, judge
+from elasticq.engine.filters.policy import MESSAGE_BODY, InvalidFilterPolicy, compile_policy, match_in_steps
 from elasticq.engine.filters.values import Budget
 from tests.engine import naive_filters
 from tests.engine.filters.test_policy import by_body
@@ -26,7 +26,7 @@ CHOICES_MAX = 200
 
 
 def choices(policy: dict[str, Any], event: dict[str, Any]) -> int:
-    """How many the second judge tries."""
+    """How many the second match_in_steps tries."""
     keys = [leaf.key for leaf in naive_filters.leaves(event)]
     count = 1
     for key, _ in naive_filters.alternatives(policy)[0]:
@@ -92,7 +92,7 @@ def test_long_arrays_are_judged_in_slices() -> None:
         for _ in document.read(wanted, Budget()):
             raise AssertionError("the budget is endless")
         budget, slices, found = Budget(1_000), 0, dict[int, None]()
-        for _ in judge(document, [(0, each) for each in policy.alternatives], budget, found):
+        for _ in match_in_steps(document, [(0, each) for each in policy.alternatives], budget, found):
             budget.left = 1_000
             slices += 1
         assert slices > 100

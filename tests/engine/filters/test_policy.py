@@ -1,4 +1,4 @@
-"""Filter policies: what recordings of AWS say, limits, and a second judge's word on generated ones."""
+"""Filter policies: what recordings of AWS say, limits, and a second matcher's answers on generated ones."""
 
 import json
 from typing import Any
@@ -370,7 +370,7 @@ def test_a_hostile_message_is_read_once() -> None:
     assert not by_body({"a": ["x"]}, '{"a":' + "9" * 200_000 + "}")
 
 
-# --- against the second judge -----------------------------------------------------
+# --- against a second matcher ---
 
 texts = st.text(alphabet="abAB", max_size=4)
 filled = st.text(alphabet="abAB", min_size=1, max_size=4)

@@ -11,7 +11,7 @@ from zlib import crc32
 
 import msgspec
 
-from elasticq.engine import judge as engine_judge
+from elasticq.engine import validation as engine_judge
 from elasticq.engine.stored import mutations as m
 from elasticq.replication.records import Base, Voter
 from elasticq.storage import snapshot

@@ -33,7 +33,7 @@ def test_one_finding_of_any_rule_fails(rule: str) -> None:
         (f"{TIME} WARNING elasticq.server.member link_lost: The link to n2 (n2-1f) is gone.\n", rules.LINKS),
         (f"{TIME} INFO elasticq.server.member link_lost: The link to the proxy web1 (w-1) is gone.\n", rules.LINKS),
         (f"{TIME} WARNING elasticq.peers peer_connection_closed reason=refused_frame address=1: x\n", rules.FRAMES),
-        (f"{TIME} CRITICAL elasticq.server.linked node_failed\n", rules.LOGGED),
+        (f"{TIME} CRITICAL elasticq.server.cluster_process node_failed\n", rules.LOGGED),
         (f"{TIME} ERROR elasticq.runtime.runtime command_failed Subscribe RecursionError\n", rules.LOGGED),
         ("Traceback (most recent call last):\n  File x\nKeyError: 'a'\n", rules.LOGGED),
     ],

@@ -11,7 +11,7 @@ from elasticq.replication.records import Entry
 from elasticq.replication.replica import MASTER, Replica
 
 
-def judge(message: AnyMessage, replica: Replica) -> None:
+def validate(message: AnyMessage, replica: Replica) -> None:
     """Raises FrameError for a message that no member that keeps to the rules can have sent to this one."""
     _require(message.group == 0, "it is of a group that there is not")
     _require(message.sender != replica.member_id, "it bears this member's own id")

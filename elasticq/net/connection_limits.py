@@ -11,7 +11,7 @@ from typing import TypeVar
 Waiting = TypeVar("Waiting")
 
 
-def who_gives_way(waiting: Mapping[Waiting, str], spared: Collection[str] = ()) -> Waiting:
+def choose_victim(waiting: Mapping[Waiting, str], spared: Collection[str] = ()) -> Waiting:
     """Return the connection to close.
 
     waiting: the address of each, the oldest first, at least one; spared: addresses that go after all others.

@@ -27,9 +27,9 @@ from elasticq.model.errors import InternalFailure
 from elasticq.model.extensions import AdvanceClock, DeleteAllQueues, Peek
 from elasticq.model.results import Result
 from elasticq.node import forwarder
-from elasticq.node.judging import Judge
 from elasticq.node.node import Node
 from elasticq.node.outputs import Failure
+from elasticq.node.safe_execution import SafeExecutor
 from tests.node.cluster import Cluster, Solo
 
 ENGINE = str(Path(elasticq.engine.__file__).parent)
@@ -196,15 +196,15 @@ class Lines:
 
     def __call__(self, frame: FrameType, event: str, argument: object) -> Any:
         code = frame.f_code
-        if code is Judge.decide.__code__:
+        if code is SafeExecutor.decide.__code__:
             self._judging += 1
-            return self._judge
+            return self._safe_executor
         is_handler = code.co_filename.startswith(ENGINE) and not code.co_filename.startswith(BOOKS)
         return self._line if self._judging and is_handler else None
 
-    def _judge(self, frame: FrameType, event: str, argument: object) -> Any:
+    def _safe_executor(self, frame: FrameType, event: str, argument: object) -> Any:
         self._judging -= event == "return"
-        return self._judge
+        return self._safe_executor
 
     def _line(self, frame: FrameType, event: str, argument: object) -> Any:
         if event == "line":
@@ -303,7 +303,7 @@ def test_what_was_applied_of_a_command_is_taken_back(desk: Desk, kept: int, monk
     for number, command in enumerate(commands(desk)):
         before = books(desk.master)
         with monkeypatch.context() as patch:
-            patch.setattr("elasticq.node.judging.apply_all", failing)
+            patch.setattr("elasticq.node.safe_execution.apply_all", failing)
             outcomes = desk.ask(command, number.to_bytes(16, "big"))
         if type(outcomes[0]) is InternalFailure:
             taken_back += 1

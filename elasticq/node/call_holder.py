@@ -36,8 +36,8 @@ from elasticq.node.forwarding import (
     forward_of,
     outcome_of,
 )
-from elasticq.node.judging import Judge
 from elasticq.node.outputs import Frame, HeldCall, Reply, Ticket
+from elasticq.node.safe_execution import SafeExecutor
 from elasticq.node.waits.pending_calls import FAREWELL_MS, PendingCalls, Remote, Sent
 from elasticq.node.waits.waiting_calls import WaitingCalls, is_read, may_wait
 from elasticq.replication.messages import FrameError
@@ -57,7 +57,7 @@ class Keeper(ABC):
         limits: Limits,
         clock: ClusterClock,
         effects: Effects,
-        judge: Judge,
+        safe_executor: SafeExecutor,
         waiting_calls: WaitingCalls,
         incarnation: str,
     ) -> None:
@@ -65,7 +65,7 @@ class Keeper(ABC):
         self._limits = limits
         self._clock = clock
         self._effects = effects
-        self._judge = judge
+        self._safe_executor = safe_executor
         self._waiting_calls = waiting_calls
         self._pending_calls = PendingCalls(incarnation)
 
@@ -184,7 +184,7 @@ class Keeper(ABC):
             )
             frame = Frame(to, encode(forward), 0)
         except Exception as cause:
-            self._judge.failed(type(call.command).__name__, cause)
+            self._safe_executor.failed(type(call.command).__name__, cause)
         else:
             if len(frame.data) > FRAME_BYTES_MAX:
                 check_size(call.command, self._limits)

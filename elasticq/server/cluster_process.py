@@ -32,7 +32,7 @@ def end(ended: "asyncio.Future[int]", status: int) -> None:
         ended.set_result(status)
 
 
-class Linked(ABC):
+class ClusterProcess(ABC):
     """A member (member.py) or a proxy (proxy.py). ``ended`` gets its exit status.
 
     answer: answers the questions of members; None until it can be asked.

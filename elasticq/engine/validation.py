@@ -19,7 +19,7 @@ class Unfit(Exception):
     """The entry cannot be applied; the text says why."""
 
 
-def judge(mutations: list[m.Mutation], index: int, voters: int) -> None:
+def validate(mutations: list[m.Mutation], index: int, voters: int) -> None:
     """index: of the entry; voters: how many it names. Raises Unfit."""
     for mutation in mutations:
         kind = type(mutation)

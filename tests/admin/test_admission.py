@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from elasticq.admin import doorstep
+from elasticq.admin import admission as doorstep
 from elasticq.admin import port as ports
-from elasticq.admin.doorstep import BODY_BYTES_MAX
+from elasticq.admin.admission import BODY_BYTES_MAX
 from elasticq.admin.port import LARGE_MAX, AdminPort
 from tests.admin.member import Member
 

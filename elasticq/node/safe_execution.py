@@ -12,11 +12,11 @@ from typing import Final
 
 from elasticq.engine.apply import apply_all
 from elasticq.engine.context import ExecutionContext, Outcome
-from elasticq.engine.judge import judge
 from elasticq.engine.matching import Unfinished
 from elasticq.engine.ordering.contract import ContentsMissing
 from elasticq.engine.state import State
 from elasticq.engine.stored import mutations as m
+from elasticq.engine.validation import validate
 from elasticq.engine.writers.contract import Undo, roll_back
 from elasticq.model.commands import Call
 from elasticq.model.errors import InternalFailure, RequestTooLarge, SqsError
@@ -33,7 +33,7 @@ _OF_MESSAGES: Final = frozenset(
 Handler = Callable[[State, Call, ExecutionContext], Outcome]
 
 
-class Judge:
+class SafeExecutor:
     """Judges the commands of one node, whose shell is told of ``failures``."""
 
     __slots__ = ("_failures",)
@@ -89,5 +89,5 @@ def _check(decision: Decision) -> None:
     """
     for mutation in decision.mutations:
         if type(mutation) not in _OF_MESSAGES:
-            judge(m.decode(decision.payload), index=0, voters=0)
+            validate(m.decode(decision.payload), index=0, voters=0)
             return
