@@ -76,7 +76,8 @@ def _private_key(seed: bytes) -> RSAPrivateKey:
     d = pow(EXPONENT, -1, lcm(p - 1, q - 1))
     public = RSAPublicNumbers(EXPONENT, p * q)
     numbers = RSAPrivateNumbers(p, q, d, rsa_crt_dmp1(d, p), rsa_crt_dmq1(d, q), rsa_crt_iqmp(p, q), public)
-    return numbers.private_key()  # which checks the numbers, the primes too
+    # The library's check of the numbers holds the interpreter, and with it the event loop, for up to 0.3 s.
+    return numbers.private_key(unsafe_skip_rsa_key_validation=True)
 
 
 def _primes(seed: bytes) -> Iterator[int]:

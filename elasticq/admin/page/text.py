@@ -90,14 +90,16 @@ def pretty(body: str) -> str:
         return ""
 
 
+_LETTERS: Final = bytes(each if 32 <= each < 127 else ord(".") for each in range(256))
+
+
 def hexdump(body: str) -> str:
-    """The first bytes of the body in UTF-8: place, bytes, and letters where they are ASCII."""
+    """Return the first bytes of the body in UTF-8: place, bytes, and letters where they are ASCII."""
     data = body.encode("utf-8", "replace")
     lines = []
     for at in range(0, min(len(data), HEX_BYTES), _WIDTH):
         part = data[at : at + _WIDTH]
-        letters = "".join(chr(each) if 32 <= each < 127 else "." for each in part)
-        lines.append(f"{at:06x}  {part.hex(' '):<{3 * _WIDTH}} {letters}")
+        lines.append(f"{at:06x}  {part.hex(' '):<{3 * _WIDTH}} {part.translate(_LETTERS).decode('ascii')}")
     if len(data) > HEX_BYTES:
         lines.append(f"... {len(data) - HEX_BYTES:,} bytes more")
     return "\n".join(lines)
