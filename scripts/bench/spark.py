@@ -1,6 +1,6 @@
 """Spark's cost of a message beside that of a plain loop with the same client, in CPU time of the Python workers.
 
-    python scripts/bench_spark.py [--messages 10000] [--large 40000] [--only consume,source,task] [--client light]
+    python scripts/bench spark [--messages 10000] [--large 40000] [--only consume,source,task] [--client light]
                                   [--tasks 200] [--fresh-tasks 16] [--conf spark.name=value]
 
 One server in memory, in a process of its own; neither it nor the JVM is counted. A plain loop is one process that
@@ -34,10 +34,9 @@ from elasticq.spark.clients import Client, connect
 from elasticq.spark.options import Connection
 from elasticq.spark.pages import batching
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-from scripts.bench_spark_floor import Floor  # noqa: E402
-from scripts.bench_spark_worker import CAUSES, VARIABLE  # noqa: E402
+ROOT = Path(__file__).resolve().parents[2]
+from scripts.bench.spark_floor import Floor  # noqa: E402
+from scripts.bench.spark_worker import CAUSES, VARIABLE  # noqa: E402
 
 LISTENING = re.compile(r"listening on (http://\S+)")
 TICKS_S = os.sysconf("SC_CLK_TCK")
@@ -47,7 +46,7 @@ PAGES = {"boto3": [10], "light": [10, 1_000]}
 WORKERS = "pyspark.daemon pyspark.worker"  # of the command of those that run tasks
 LOOP = """
 import sys, time
-from scripts.bench_spark import plain_loop
+from scripts.bench.spark import plain_loop
 count, cpu_s = plain_loop(*sys.argv[1:])
 print(count, cpu_s)
 """
@@ -325,7 +324,7 @@ def measure_tasks(
     job: str, endpoint: str, tasks: int, clocks: Path, keeps: bool, conf: dict[str, str]
 ) -> list[tuple[float, Spent]]:
     """Three rounds of tasks in one session, after one that starts the workers and warms the JVM."""
-    own = {"spark.python.daemon.module": "scripts.bench_spark_worker", "spark.python.worker.reuse": keeps}
+    own = {"spark.python.daemon.module": "scripts.bench.spark_worker", "spark.python.worker.reuse": keeps}
     spark = session(master=f"local[{PARTITIONS}]", name="bench", spark_driver_memory="2g", **own, **conf)
     spark.sparkContext.setLogLevel("ERROR")
     spark.dataSource.register(Floor)
@@ -352,8 +351,7 @@ def print_tasks(worker: str, tasks: int, floor: tuple[float, Spent], source: tup
     print(f"  {'of the job by the clock':26} {by_clock[0]:7.2f} {'':7} {by_clock[1]:8.2f}", flush=True)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--messages", type=int, default=10_000)
     parser.add_argument("--large", type=int, default=40_000)
     parser.add_argument("--only", default="source,consume,task")
@@ -361,7 +359,9 @@ def main() -> int:
     parser.add_argument("--tasks", type=int, default=200, help="of the break-down in kept workers")
     parser.add_argument("--fresh-tasks", type=int, default=16, help="of the break-down in fresh workers")
     parser.add_argument("--conf", action="append", default=[], help="spark.name=value, of the break-down's sessions")
-    arguments = parser.parse_args()
+
+
+def main(arguments: argparse.Namespace) -> int:
     conf = dict(each.split("=", 1) for each in arguments.conf)
     keys = {"AWS_ACCESS_KEY_ID": "000000000000", "AWS_SECRET_ACCESS_KEY": "secret"}
     for name, value in keys.items():
@@ -384,7 +384,3 @@ def main() -> int:
         server.terminate()
         server.wait()
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import measure
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 LISTENING = re.compile(r"listening on http://\S+:(\d+)")
 HANDLE = re.compile(rb'"ReceiptHandle":"([^"]+)"')
 CONNECTIONS = 16
@@ -331,16 +331,13 @@ def print_pair(title: str, deep_us: float, empty_us: float) -> None:
     )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--messages", type=int, default=10_000_000)
     parser.add_argument("--queues", type=int, default=QUEUES)
     parser.add_argument("--directory", help="where the data goes (the system's temporary directory)")
-    options = parser.parse_args()
+
+
+def main(options: argparse.Namespace) -> None:
     measure.pin(os.getpid(), GENERATOR_CORE)
     with tempfile.TemporaryDirectory(prefix="elasticq-deep-", dir=options.directory) as directory:
         run(options.messages, options.queues, Path(directory))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """What a check of a signature costs: CPU per request in process, and beside it what hashing alone costs here.
 
-    python scripts/bench_auth.py [--requests 1000000] [--rounds 5]
+    python scripts/bench auth [--requests 1000000] [--rounds 5]
 
 Requests are those of boto3 sends: another body each, one second of the client's clock for every 1,000 of them.
 """
@@ -66,11 +66,12 @@ def per_request_us(run: Callable[[], object], count: int) -> float:
     return (time.process_time() - started_s) * 1e6 / count
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--requests", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=5)
-    options = parser.parse_args()
+
+
+def main(options: argparse.Namespace) -> None:
     made = [request(number) for number in range(min(20 * PER_SECOND, options.requests))]
     repeats = max(options.requests // len(made), 1)
     verifier = Verifier([KEY])
@@ -95,7 +96,3 @@ def main() -> None:
     print(f"{count:,} requests, {options.rounds} rounds")
     print(f"strict SigV4       {statistics.median(checks):.2f} us a request (median; best {min(checks):.2f})")
     print(f"two hashes, a HMAC {statistics.median(hashes):.2f} us: what a check without contexts kept would hash alone")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """Counts the instructions that a request takes in user mode, which a busy machine does not change.
 
-    python scripts/bench_instructions.py [--requests 200] [--rows send,cycle]
+    python scripts/bench instructions [--requests 200] [--rows send,cycle]
 
 Requests go through a port in memory: the real connection, runtime and node, without socket, loop and kernel. The
 program runs itself under valgrind's callgrind, which must be installed, and has it write its count down after each
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote_plus
 
-ROOT: Final = Path(__file__).resolve().parent.parent
+ROOT: Final = Path(__file__).resolve().parents[2]
 HOST: Final = "127.0.0.1:9324"
 URL: Final = f"http://{HOST}/000000000000/jobs"
 BODY: Final = "abcdefghijklmnopqrstuvwxyz012345" * 8
@@ -196,9 +196,10 @@ def measure(rows: list[str], requests: int) -> None:
     sums = dict.fromkeys(rows, 0.0)
     with tempfile.TemporaryDirectory() as directory:
         counts = Path(directory, "counts")
-        command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={counts}", sys.executable, __file__]
+        command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={counts}", sys.executable]
+        command += [str(Path(__file__).parent), "instructions", "--load"]
         child = subprocess.Popen(
-            [*command, "--load", "--requests", str(requests), "--rows", ",".join(rows)],
+            [*command, "--requests", str(requests), "--rows", ",".join(rows)],
             env=os.environ | {"PYTHONHASHSEED": "0", "PYTHONPATH": str(ROOT)},
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
         )  # fmt: skip
@@ -232,24 +233,20 @@ def instructions(dump: Path) -> int:
     return int(TOTAL.findall(dump.read_text())[0])
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--requests", type=int, default=200)
     parser.add_argument("--rows", default=",".join(ROWS))
     parser.add_argument("--load", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args()
+
+
+def main(options: argparse.Namespace) -> None:
     rows = options.rows.split(",")
     if options.load:
         load(rows, options.requests)
     elif shutil.which("valgrind") is None:
         raise SystemExit("valgrind is not installed")
     else:
-        sys.path.insert(0, str(ROOT))
         from elasticq import BUILD
 
         print(f"instructions a message, {'compiled' if BUILD.is_compiled else 'pure'}")
         measure(rows, options.requests)
-
-
-if __name__ == "__main__":
-    main()

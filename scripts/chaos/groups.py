@@ -12,12 +12,8 @@ finding or a stale write. The directories are kept then.
 """
 
 import argparse
-import sys
 from functools import partial
 from math import ceil
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tests.system.cluster.cluster import Cluster, judged, until
 from tests.system.groups import crew, soak
@@ -26,14 +22,15 @@ SOAK_SESSION_MS = 10_000
 KILL_EACH_S = 20
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pauses", type=int, default=1_000, help="0 leaves them out")
     parser.add_argument("--minutes", type=float, default=10, help="of the soak; 0 leaves it out")
     parser.add_argument("--leaves", type=int, default=100, help="that are measured; 0 leaves them out")
     parser.add_argument("--kills", type=int, default=10, help="that are measured; 0 leaves them out")
     parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
+
+
+def main(options: argparse.Namespace) -> int:
     status = 0
     if options.pauses:
         status |= _part(partial(pauses, number=options.pauses, seed=options.seed))
@@ -95,7 +92,3 @@ def _print(what: str, times_ms: list[float]) -> None:
     middle, high = (times_ms[ceil(len(times_ms) * part) - 1] for part in (0.5, 0.99))
     told = f"p50 {middle:.0f} ms, p99 {high:.0f} ms, most {times_ms[-1]:.0f} ms"
     print(f"{what}: others held all after {told} ({len(times_ms)} times)", flush=True)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

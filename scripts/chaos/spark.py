@@ -28,8 +28,6 @@ from pathlib import Path
 from random import Random, SystemRandom
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
 from elasticq.client import Sqs
 from tests.spark.kills import Job, Reads, Sender, Verdict, judge, until
 from tests.system.cluster.cluster import Cluster, let_pass
@@ -201,13 +199,14 @@ def judge_all(rounds: list[Round], seconds: float) -> int:
     return int(not is_enough or not all(done.is_clean() for done in rounds))
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kills", type=int, default=200, help="rounds begin until there were so many (200)")
     parser.add_argument("--minutes", type=float, default=60, help="no kill after them, whatever --kills says (60)")
     parser.add_argument("--seed", type=int, help="of the first round; without it a random one")
     parser.add_argument("--only", choices=list(SHAPES), action="append", help="these jobs and no others")
-    options = parser.parse_args()
+
+
+def main(options: argparse.Namespace) -> int:
     seed = SystemRandom().randrange(1_000_000) if options.seed is None else options.seed
     print(f"seed {seed}", flush=True)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and so by the ends of all that was begun
@@ -218,7 +217,3 @@ def main() -> int:
     while sum(done.kills.total() for done in rounds) < options.kills and time.monotonic() < end_s:
         rounds.append(one_round(shapes[len(rounds) % len(shapes)], seed + len(rounds), end_s))
     return judge_all(rounds, time.monotonic() - began_s)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

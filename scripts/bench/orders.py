@@ -1,6 +1,6 @@
 """What message groups and priorities cost: CPU of a cycle (send, receive, delete), beside a standard queue's.
 
-    python scripts/bench_orders.py [--cycles 20000] [--rounds 7] [--groups 1000] [--backlog 0]
+    python scripts/bench orders [--cycles 20000] [--rounds 7] [--groups 1000] [--backlog 0]
 
 A node alone in memory, without HTTP, so that what is the same for all queues hides little: of whole requests the
 ratios are smaller. Goals, of whole requests: FIFO and priority 1.3x, the latter with 100,000 waiting (--backlog
@@ -97,13 +97,14 @@ class Bench:
         return (time.process_time() - started_s) / cycles * 1_000_000
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cycles", type=int, default=20_000)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--groups", type=int, default=1_000)
     parser.add_argument("--backlog", type=int, default=0, help="messages that wait in each queue")
-    options = parser.parse_args()
+
+
+def main(options: argparse.Namespace) -> None:
     bench = Bench(options.groups, options.backlog)
     found: dict[str, list[float]] = {kind: [] for kind in QUEUES}
     for _ in range(options.rounds):
@@ -112,7 +113,3 @@ def main() -> None:
     for kind, figures in found.items():
         ratio = statistics.median(mine / base for mine, base in zip(figures, found["standard"], strict=True))
         print(f"{kind:9} {statistics.median(figures):6.1f} us  {ratio:5.2f}x")
-
-
-if __name__ == "__main__":
-    main()

@@ -4,7 +4,7 @@ Server on core 0, generator on core 1 where the machine allows it, 16
 connections (64 where the row says so), 256-byte bodies; the median of several
 runs. Storage is in memory, in the durable rows a data directory with a sync
 before each reply: --directory names the disk.
-sqsload (Go) drives it where it can be built, scripts/loadgen.py elsewhere.
+sqsload (Go) drives it where it can be built, scripts/bench/loadgen.py elsewhere.
 
 Where compiled modules are there (make native), each row is measured with them, too. ELASTICMQ_LIB, a folder of
 ElasticMQ's jars, and GOAWS_BIN, a program, add rows of those servers by the same load; ElasticMQ is warmed before,
@@ -32,7 +32,8 @@ import measure
 
 from elasticq import BUILD
 
-ROOT = Path(__file__).resolve().parent.parent
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
 SQSLOAD_SOURCE = ROOT.parent / "shared" / "tools" / "sqsload"
 LISTENING = re.compile(r"listening on (http://\S+)")
 ADMIN = re.compile(r"admin listening on (http://\S+)")
@@ -69,8 +70,8 @@ SERVERS = {
         "--admin-port",
         "0",
     ],
-    "floor": [sys.executable, str(ROOT / "scripts" / "echo.py"), "protocol"],
-    "aiohttp": [sys.executable, str(ROOT / "scripts" / "echo.py"), "aiohttp"],
+    "floor": [sys.executable, str(HERE / "echo.py"), "protocol"],
+    "aiohttp": [sys.executable, str(HERE / "echo.py"), "aiohttp"],
 }
 OWN = ("elasticq", "durable")
 """Servers that can run both ways."""
@@ -178,7 +179,7 @@ def build_generator(directory: Path) -> list[str]:
         )
         if built.returncode == 0:
             return [str(binary)]
-    return [sys.executable, str(ROOT / "scripts" / "loadgen.py")]
+    return [sys.executable, str(HERE / "loadgen.py")]
 
 
 def address(process: subprocess.Popen[str], pattern: re.Pattern[str]) -> str:
@@ -371,16 +372,17 @@ def print_start(starts: list[Start], way: Way) -> None:
     print(f"{'idle resident memory' + way.goes_by:36}{rss_mb:.0f} MB (goal 64)")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=3.0, help="measured time of a row, after 1 s of warm-up")
     parser.add_argument("--directory", help="where the durable server's data goes (the system's temporary directory)")
-    parser.add_argument("--own-generator", action="store_true", help="scripts/loadgen.py even where Go is there")
-    options = parser.parse_args()
+    parser.add_argument("--own-generator", action="store_true", help="scripts/bench/loadgen.py even where Go is there")
+
+
+def main(options: argparse.Namespace) -> None:
     tempfile.tempdir = options.directory or tempfile.tempdir
     with tempfile.TemporaryDirectory() as directory:
-        own = [sys.executable, str(ROOT / "scripts" / "loadgen.py")]
+        own = [sys.executable, str(HERE / "loadgen.py")]
         generator = own if options.own_generator else build_generator(Path(directory))
         pinned = hasattr(os, "sched_getaffinity") and {SERVER_CORE, GENERATOR_CORE} <= os.sched_getaffinity(0)
         load_1 = os.getloadavg()[0]
@@ -396,7 +398,3 @@ def main() -> None:
     print(f"boto3's calls by hot path {share:.1%} (goal 95%)")
     for way, found in starts.items():
         print_start(found, way)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """CPU time that a call costs its client: the light client beside boto3, against canned answers of another process.
 
-    python scripts/bench_client.py [--calls 2000] [--rounds 5] [--page 1000]
+    python scripts/bench client [--calls 2000] [--rounds 5] [--page 1000]
 
 Bodies have 200 bytes, batches 10 entries. Rounds alternate; the median counts.
 """
@@ -129,12 +129,13 @@ def measure(endpoint: str, options: argparse.Namespace) -> None:
     print(f"light, page of {options.page:,}: {page_us:.0f} us, {page_us / options.page:.1f} us a message")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--calls", type=int, default=2_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--page", type=int, default=1_000)
-    options = parser.parse_args()
+
+
+def main(options: argparse.Namespace) -> None:
     near, far = multiprocessing.Pipe()
     server = multiprocessing.get_context("spawn").Process(target=serve, args=(far, options.page), daemon=True)
     server.start()
@@ -143,7 +144,3 @@ def main() -> None:
     finally:
         server.terminate()
         server.join()
-
-
-if __name__ == "__main__":
-    main()

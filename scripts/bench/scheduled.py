@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench_deep import BATCH, CONNECTIONS, Link, Server, served_link
+from deep import BATCH, CONNECTIONS, Link, Server, served_link
 
 from elasticq.engine.ordering.delays import Delays
 from elasticq.engine.stored.mutations import MessageStored
@@ -146,12 +146,13 @@ def run(messages: int, directory: Path, *, is_sent: bool) -> bool:
         server.end(signal.SIGKILL)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--messages", type=int, default=1_000_000)
     parser.add_argument("--sent", action="store_true", help="send them instead of writing them into the rows")
     parser.add_argument("--directory", help="where the data goes (the system's temporary directory)")
-    options = parser.parse_args()
+
+
+def main(options: argparse.Namespace) -> int:
     messages = max(options.messages, 2 * FIRST)
     with tempfile.TemporaryDirectory(prefix="elasticq-scheduled-", dir=options.directory) as directory:
         is_met = run(messages, Path(directory) / "data", is_sent=options.sent)

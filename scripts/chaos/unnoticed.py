@@ -19,15 +19,11 @@ after any exception, and for any message that was lost, sent twice, out of order
 
 import argparse
 import math
-import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tests.system.cluster.beside import beside
 from tests.system.cluster.cluster import Cluster, judged, let_pass, until
@@ -55,8 +51,7 @@ class Seen(NamedTuple):
     under_way: int
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kills", type=int, default=50, help="kill -9 of the master (50)")
     parser.add_argument("--restarts", type=int, default=10, help="rolling restarts by SIGTERM (10)")
     parser.add_argument("--minutes", type=float, default=10, help="of a kill every ten seconds at a fixed rate (10)")
@@ -66,7 +61,9 @@ def main() -> int:
     parser.add_argument("--proxied", type=int, default=20, help="masters killed or cut off, seen through a proxy (20)")
     parser.add_argument("--off", type=float, default=90, help="seconds for which all members are gone (90)")
     parser.add_argument("--memory", action="store_true", help="members keep messages in memory only, in 1 to 5")
-    options = parser.parse_args()
+
+
+def main(options: argparse.Namespace) -> int:
     parts: list[tuple[Callable[[Cluster], bool], bool]] = []
     if options.kills or options.restarts:
         parts.append((partial(kills_and_restarts, options=options), options.memory))
@@ -268,7 +265,3 @@ def tell(plain: Plain) -> bool:
         if isinstance(bodies, list):
             print(f"{name}: {bodies}", flush=True)
     return not verdict.is_unnoticed
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -10,14 +10,11 @@ and jumps. Then members are never killed down to a minority: the rest would go b
 
 import argparse
 import shutil
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 from random import Random, SystemRandom
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from msgspec import Struct, field
 
@@ -179,14 +176,15 @@ class Breaker:
             let_pass(self.random.uniform(0.2, 1))
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--minutes", type=float, default=10, help="no round begins after them (10)")
     parser.add_argument("--seed", type=int, help="of the first round; without it a random one")
     parser.add_argument("--faults", type=int, default=FAULTS_A_ROUND, help="a round (8)")
     parser.add_argument("--only", metavar="FAULT,...", help="these faults and no others")
     parser.add_argument("--clocks", action="store_true", help="fast, slow, hours off and jumping")
-    options = parser.parse_args()
+
+
+def main(options: argparse.Namespace) -> int:
     only = options.only.split(",") if options.only else []
     seed = SystemRandom().randrange(1_000_000) if options.seed is None else options.seed
     end_s = time.monotonic() + options.minutes * 60
@@ -269,7 +267,3 @@ def judge(rounds: list[Round]) -> int:
         f"{sum(bool(done.failure) for done in rounds)} rounds failed"
     )
     return int(not all(done.is_clean() for done in rounds))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

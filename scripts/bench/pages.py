@@ -1,6 +1,6 @@
 """What pages of 1,000 messages save against pages of 10: CPU of server and light client, by message, sent to deleted.
 
-    python scripts/bench_pages.py [--messages 50000] [--rounds 3]
+    python scripts/bench pages [--messages 50000] [--rounds 3]
 
 One server in memory, one client, bodies of 200 bytes. Rounds alternate; the median counts.
 """
@@ -17,7 +17,7 @@ from measure import cpu_s
 
 from elasticq.client import UNSIGNED, Sqs
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 BODY = ("abcdefghijklmnopqrstuvwxyz012345" * 7)[:200]
 LISTENING = re.compile(r"elasticq listening on (http://\S+)")
 STEPS = ("send", "receive", "delete")
@@ -49,11 +49,12 @@ def run(sqs: Sqs, pid: int, page: int, messages: int) -> dict[str, tuple[float, 
     return costs
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--messages", type=int, default=50_000)
     parser.add_argument("--rounds", type=int, default=3)
-    options = parser.parse_args()
+
+
+def main(options: argparse.Namespace) -> None:
     command = [sys.executable, "-m", "elasticq", "server", "--memory", "--port", "0", "--admin-port", "0"]
     server = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
@@ -73,7 +74,3 @@ def main() -> None:
         for side, name in enumerate(("server", "client")):
             small, large = (statistics.median(one[step][side] for one in rounds[page]) for page in (10, 1_000))
             print(f"{step:<10}{name:<8}{small:>8.1f}{large:>10.1f}{small / max(large, 1e-9):>8.1f}")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""Spark's Python workers with clocks in them: where the time of a task goes, for scripts/bench_spark.py.
+"""Spark's Python workers with clocks in them: where the time of a task goes, for scripts/bench spark.
 
 Spark starts this module in the place of pyspark.daemon (``spark.python.daemon.module``). Each worker appends a line of
 JSON for each of its tasks to a file of its own below BENCH_SPARK_CLOCKS: wall and CPU milliseconds by cause. A moment

@@ -5,12 +5,9 @@ A finding leaves the history of all clients beside the data directory, and its p
 
 import argparse
 import shutil
-import sys
 import tempfile
 from pathlib import Path
 from random import SystemRandom
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tests.system.durability import chaos
 from tests.system.durability.server import Server
@@ -20,12 +17,13 @@ KILLS_A_ROUND = 50  # then everything is drained and judged, so that a finding i
 IN_FLIGHT_MIN = 0.3
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, help="of the first round; without it a random one")
     parser.add_argument("--clients", type=int, default=chaos.CLIENTS)
-    options = parser.parse_args()
+
+
+def main(options: argparse.Namespace) -> int:
     seed = SystemRandom().randrange(1_000_000) if options.seed is None else options.seed
     verdicts = []
     left = options.kills
@@ -59,7 +57,3 @@ def judge(verdicts: list[chaos.Verdict]) -> int:
         f"{min((verdict.acknowledged_between_min for verdict in verdicts), default=0)} between two kills; {found}"
     )
     return int(in_flight < IN_FLIGHT_MIN * kills or any(verdict.findings for verdict in verdicts))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,13 +1,13 @@
 """What a publish to a topic costs: CPU of a publish, beside that of a send to a queue.
 
-    python scripts/bench_topics.py [--calls 2000] [--rounds 7]
-    python scripts/bench_topics.py --servers [--runs 3] [--seconds 3]
+    python scripts/bench topics [--calls 2000] [--rounds 7]
+    python scripts/bench topics --servers [--runs 3] [--seconds 3]
 
 A node alone in memory, without HTTP, so that what is the same for both hides little: of whole requests the ratios are
 smaller. Goals, of whole requests: a publish to one queue 1.6x a send, to ten 4x; a subscription whose filter refuses
 1 us; a publish that 3 of 10,000 filters take 100 us.
 
-With --servers it is whole requests, by scripts/loadgen.py over 16 connections: of elasticq, uncompiled and, where
+With --servers it is whole requests, by scripts/bench/loadgen.py over 16 connections: of elasticq, uncompiled and, where
 modules are compiled, compiled; of GoAWS where GOAWS_BIN names its program, and of LocalStack where LOCALSTACK_PYTHON
 names a Python that has it. CPU of the server, until each copy of what was published is in its queue.
 """
@@ -20,8 +20,8 @@ import sys
 import time
 from typing import Final, NamedTuple
 
-import bench
-from bench_orders import BODY, CYCLES_PER_MS, ENDPOINT, Bench
+import servers
+from orders import BODY, CYCLES_PER_MS, ENDPOINT, Bench
 
 from elasticq.model import commands as c
 from elasticq.model import topic_commands as t
@@ -44,10 +44,10 @@ FILTERED, FEW, MANY = (Plan(name, 3, count, True) for name, count in (("filtered
 TOPICS: Final = (ONE, TEN, FILTERED, FEW, MANY)
 SEND: Final = "send"
 REQUESTS: Final = (
-    bench.Row("send", "elasticq", ("-workload", "send")),
-    bench.Row("query send", "elasticq", ("-workload", "send", "-proto", "query"), beside="send"),
-    bench.Row("publish to 1 queue", "elasticq", ("-workload", "publish", "-subscribed", "1"), "1.6x", "send"),
-    bench.Row("publish to 10 queues", "elasticq", ("-workload", "publish", "-subscribed", "10"), "4x", "send"),
+    servers.Row("send", "elasticq", ("-workload", "send")),
+    servers.Row("query send", "elasticq", ("-workload", "send", "-proto", "query"), beside="send"),
+    servers.Row("publish to 1 queue", "elasticq", ("-workload", "publish", "-subscribed", "1"), "1.6x", "send"),
+    servers.Row("publish to 10 queues", "elasticq", ("-workload", "publish", "-subscribed", "10"), "4x", "send"),
 )
 KIND: Final = {"kind": c.MessageAttributeValue("String", "wanted")}
 
@@ -98,20 +98,20 @@ class Topics(Bench):
 
 def measure_servers(runs: int, seconds: float) -> None:
     """Each server's rows in turns; the ratio is beside a send of the same server and run."""
-    generator = [sys.executable, str(bench.ROOT / "scripts" / "loadgen.py")]
-    ways = [way for way in bench.ways() if way.has_topics]
-    found: dict[str, list[bench.Figures]] = {row.title + way.goes_by: [] for way in ways for row in REQUESTS}
-    print(f"{bench.CONNECTIONS} connections, 256 B, median of {runs}, load {os.getloadavg()[0]:.1f}")
+    generator = [sys.executable, str(servers.HERE / "loadgen.py")]
+    ways = [way for way in servers.ways() if way.has_topics]
+    found: dict[str, list[servers.Figures]] = {row.title + way.goes_by: [] for way in ways for row in REQUESTS}
+    print(f"{servers.CONNECTIONS} connections, 256 B, median of {runs}, load {os.getloadavg()[0]:.1f}")
     for _ in range(runs):
         for way in ways:
-            with bench.running(bench.SERVER, way) as (process, url):
+            with servers.running(servers.SERVER, way) as (process, url):
                 for row in REQUESTS:
-                    found[row.title + way.goes_by].append(bench.load(generator, row, url, process.pid, seconds))
+                    found[row.title + way.goes_by].append(servers.load(generator, row, url, process.pid, seconds))
     print(f"{'':36}{'us/request':>11}{'requests/s':>11}{'p50 ms':>8}{'p99 ms':>8}  {'beside a send':14} goal")
     for way in ways:
         for row in REQUESTS:
             figures = found[row.title + way.goes_by]
-            one = bench.median(figures)
+            one = servers.median(figures)
             sends = zip(figures, found[SEND + way.goes_by], strict=True)
             ratio = statistics.median((mine.request_us or 0) / (send.request_us or 1) for mine, send in sends)
             print(
@@ -120,14 +120,15 @@ def measure_servers(runs: int, seconds: float) -> None:
             )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--calls", type=int, default=2_000)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--servers", action="store_true", help="whole requests instead of a node alone")
     parser.add_argument("--runs", type=int, default=3, help="of each server")
     parser.add_argument("--seconds", type=float, default=3.0, help="measured time of a row, after 1 s of warm-up")
-    options = parser.parse_args()
+
+
+def main(options: argparse.Namespace) -> None:
     if options.servers:
         measure_servers(options.runs, options.seconds)
     else:
@@ -147,7 +148,3 @@ def measure_node(calls: int, rounds: int) -> None:
     refused_us = (medians[FEW.name] - medians[FILTERED.name]) / FEW.refusing
     print(f"{'a filter that refuses':40} {refused_us:6.2f} us")
     print(f"{f'publish that {MANY.taking} of {MANY.refusing:,} filters take':40} {medians[MANY.name]:6.1f} us")
-
-
-if __name__ == "__main__":
-    main()

@@ -4,22 +4,20 @@ Each trial starts a server on a damaged copy, repairs it where it refuses, reads
 """
 
 import argparse
-import sys
 import tempfile
 from pathlib import Path
 from random import Random, SystemRandom
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
 from tests.system.durability import damage
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--flips", type=int, default=500)
     parser.add_argument("--cuts", type=int, default=200)
     parser.add_argument("--seed", type=int, help="without it a random one")
-    options = parser.parse_args()
+
+
+def main(options: argparse.Namespace) -> int:
     seed = SystemRandom().randrange(1_000_000) if options.seed is None else options.seed
     random = Random(seed)
     found = 0
@@ -36,7 +34,3 @@ def main() -> int:
             print(damage.summary(outcomes), flush=True)
             found += len(findings)
     return int(found > 0)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -5,7 +5,6 @@ until its answer is there is what counts, in CPU time of that thread, so that wh
 counted; the least of three runs where one is not short. The goal is 20 ms on a quiet core of today; nothing is judged
 without ``--limit``.
 
-With ``--states`` it is what a server does whose state is at its bounds instead (bench_bounds.py).
 """
 
 import argparse
@@ -15,12 +14,9 @@ import json
 import socket
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from time import thread_time
 from typing import Any, Final
 from urllib.parse import urlsplit
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from elasticq.model.limits import BODY_BYTES_MAX, REQUEST_BYTES_MAX
 from elasticq.testing import ElasticQ
@@ -179,20 +175,15 @@ def cases(size_bytes: int) -> Iterator[tuple[str, str, bytes]]:
         yield action, name, request(JSON, action, body)
 
 
-def main() -> int:
-    if "--states" in sys.argv:
-        import bench_bounds
-
-        sys.argv.remove("--states")
-        return bench_bounds.main()
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("actions", nargs="*", help="only these (all)")
-    parser.add_argument("--states", action="store_true", help="measure the states of bench_bounds.py")
     parser.add_argument("--all", action="store_true", help="every request, not only the worst of each action")
     parser.add_argument("--relaxed", action="store_true", help="with limits = relaxed")
     parser.add_argument("--bytes", type=int, default=REQUEST_BYTES_MAX - 1_024, help="of a request (%(default)s)")
     parser.add_argument("--limit", type=float, default=float("inf"), metavar="MS", help="exit with 1 above it")
-    options = parser.parse_args()
+
+
+def main(options: argparse.Namespace) -> int:
     watch_the_loop()
     settings: dict[str, dict[str, Any]] = {"node": {"limits": "relaxed"}} if options.relaxed else {}
     worst: dict[str, tuple[float, str, int]] = {}
@@ -214,7 +205,3 @@ def main() -> int:
     for action, (ms, name, status) in worst.items():
         print(f"{action:28} {ms:9.1f} ms  {status:6}  {name}")
     return int(any(ms > options.limit for ms, _, _ in worst.values()))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from measure import rss_bytes
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 ROUNDS = 5
 START_S = 120
 BARE = (sys.executable, "-I")
@@ -34,11 +34,12 @@ class Cost(NamedTuple):
     cpu_s: float
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pyz", type=Path, default=ROOT / "dist" / "elasticq.pyz", help="(dist/elasticq.pyz)")
     parser.add_argument("--rounds", type=int, default=ROUNDS, metavar="N", help=f"({ROUNDS})")
-    options = parser.parse_args()
+
+
+def main(options: argparse.Namespace) -> int:
     if not options.pyz.is_file():
         print(f"{options.pyz} is missing: make dist", file=sys.stderr)
         return 2
@@ -132,7 +133,3 @@ def _report(costs: dict[str, list[Cost]], rss: float) -> int:
     met = all(best[name].wall_s <= goals[name] * base.wall_s for name in best) and rss <= IDLE_RSS_MB_MAX * 1e6
     print("goals met" if met else "GOALS MISSED")
     return 0 if met else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -7,20 +7,17 @@ twice. The members' directories are kept then.
 """
 
 import argparse
-import sys
 from functools import partial
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tests.system.cluster.cluster import Cluster, judged
 from tests.system.cluster.publishing import Publishing, kill_master
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kills", type=int, default=50)
-    arguments = parser.parse_args()
+
+
+def main(arguments: argparse.Namespace) -> int:
     return judged("elasticq-chaos-topics-", 3, partial(kill_masters, kills=arguments.kills))
 
 
@@ -41,7 +38,3 @@ def kill_masters(cluster: Cluster, kills: int) -> bool:
     answered, unknown, split, lost, doubled = sums
     print(f"{kills} kills: {answered} answered, {unknown} not, {split} partial, {lost} lost, {doubled} doubled")
     return bool(split or lost or doubled)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

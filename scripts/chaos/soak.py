@@ -4,8 +4,8 @@ Before: after a minute of the mix, so that all that is loaded when first needed 
 deleted and the clock is turned on, so that what is remembered for a time is over. Fails where the difference is
 more than --rise-mb. A line each minute says how the server is while it works.
 
-    python scripts/soak.py --minutes 60
-    python scripts/soak.py --minutes 10 --durable
+    python scripts/chaos soak --minutes 60
+    python scripts/chaos soak --minutes 10 --durable
 """
 
 import argparse
@@ -21,7 +21,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 import measure
-from bench import DIRECTORY, Way, running
+from servers import DIRECTORY, Way, running
 
 SERVER = [sys.executable, "-m", "elasticq", "server", "--port", "0", "--admin-port", "-1"]
 QUEUES = 20
@@ -275,15 +275,16 @@ def _rss(pid: int) -> float:
     return measure.rss_bytes(pid) / MIB
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--clients", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", choices=[step.__name__ for step, _ in MIX], help="one kind of call")
     parser.add_argument("--durable", action="store_true", help="with a data directory, not in memory")
     parser.add_argument("--rise-mb", type=float, default=20, help="by how much memory may have grown")
-    arguments = parser.parse_args()
+
+
+def main(arguments: argparse.Namespace) -> int:
     os.environ["ELASTICQ_TESTING__ENABLED"] = "true"  # for its clock
     where = ["--data-dir", DIRECTORY] if arguments.durable else ["--memory"]
     with running([*SERVER, *where], Way(())) as (process, url):
@@ -292,7 +293,3 @@ def main() -> int:
             print(f"the server ended with {process.returncode}")
             return 1
     return int(rise > arguments.rise_mb)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,4 +1,4 @@
-"""A data source that yields nothing: what a task of any Python data source costs, for scripts/bench_spark.py."""
+"""A data source that yields nothing: what a task of any Python data source costs, for scripts/bench spark."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -5,8 +5,8 @@ JSON, Query, REST and the operators' port. Meanwhile a bystander sends, receives
 member, and a control measures the machine's own noise. After each phase the members' rows are compared, and all members
 are killed and started again. At the end a learner joins, and a backup is restored into a server of its own.
 
-    python scripts/siege.py --minutes 60 --seed 1
-    python scripts/siege.py --replay DIR/off-0/worker*.calls
+    python scripts/chaos siege --minutes 60 --seed 1
+    python scripts/chaos siege --replay DIR/off-0/worker*.calls
 
 The choices come from the seed, the times and the order of answers do not. Each worker logs its last calls, so that
 --replay can send them again to a fresh cluster.
@@ -28,8 +28,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random, SystemRandom
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
 import measure
 import msgspec
 
@@ -47,7 +45,7 @@ from tests.system.siege.verdict import SLOW_MS, Verdict, noise_of
 from tests.system.siege.worker import Ring, Worker, generated, replayed
 from tests.system.siege.world import World
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 ACCOUNTS = {"off": (DEFAULT_ACCOUNT,), "strict": ("111111111111", "222222222222")}
 SECRET, TOKEN = "secret of this siege", "token-of-this-siege"
 PHASE_S = 600
@@ -416,8 +414,7 @@ def _elasticq(*words: str | Path) -> None:
     assert done.returncode == 0, f"{words}: {done.returncode} {done.stdout[-500:]} {done.stderr[-1_500:]}"
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--minutes", type=float, default=10, help="of load, in all (10)")
     parser.add_argument("--seed", type=int, help="without it a random one")
     parser.add_argument("--auth", choices=("off", "strict"), help="one kind of cluster; without it one after the other")
@@ -438,7 +435,9 @@ def main() -> int:
     parser.add_argument(
         "--replay", type=Path, nargs="+", metavar="FILE", default=[], help="send the logged calls of workers"
     )
-    options = parser.parse_args()
+
+
+def main(options: argparse.Namespace) -> int:
     options.seed = SystemRandom().randrange(1_000_000) if options.seed is None else options.seed
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and so by the end of the clusters
     if options.compiled == "no":
@@ -460,7 +459,3 @@ def main() -> int:
     (directory / "findings.txt").write_text("\n".join(lines), errors="backslashreplace")
     print(f"all of it in {directory}")
     return 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -10,14 +10,10 @@ of the loop, during which nobody else is served. The goals are 100 ms and 10 ms;
 import argparse
 import asyncio
 import statistics
-import sys
 import urllib.request
-from pathlib import Path
 from time import perf_counter, thread_time
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-import bench_stalls
+import stalls
 from aiohttp import web
 
 from elasticq.admin.app import make_app
@@ -116,28 +112,26 @@ async def scraped(queues: int) -> tuple[float, float, int]:
 
     whole, longest, size_bytes = [], [], 0
     for _ in range(RUNS + 1):  # the first one imports the library
-        bench_stalls.longest_s, began_s = 0.0, thread_time()
+        stalls.longest_s, began_s = 0.0, thread_time()
         size_bytes = await asyncio.to_thread(read)
         whole.append((thread_time() - began_s) * 1e3)
-        longest.append(bench_stalls.longest_s * 1e3)
+        longest.append(stalls.longest_s * 1e3)
     await runner.cleanup()
     await member.stop()
     return statistics.median(whole[1:]), statistics.median(longest[1:]), size_bytes
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--calls", type=int, default=1_000_000)
-    calls = parser.parse_args().calls
+
+
+def main(options: argparse.Namespace) -> None:
+    calls = options.calls
     print(f"{'two clock reads':16} {clocks_ns(calls):6.0f} ns")
     meter = Meter(OPERATIONS)
     for action in CALLS:
         print(f"{action:16} {cost_ns(meter, action, calls):6.0f} ns a request")
-    bench_stalls.watch_the_loop()
+    stalls.watch_the_loop()
     whole_ms, longest_ms, size_bytes = asyncio.run(scraped(SCRAPED_QUEUES))
     told = f"{whole_ms:.0f} ms, longest turn of the loop {longest_ms:.1f} ms, {size_bytes:,} bytes"
     print(f"a scrape of {SCRAPED_QUEUES:,} queues: {told}")
-
-
-if __name__ == "__main__":
-    main()

@@ -16,12 +16,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from aiohttp import web
 
@@ -722,19 +719,16 @@ STATES: Final[dict[str, Callable[[Table, float], None]]] = {
 }
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("states", nargs="*", help=f"only these of {', '.join(STATES)} (all)")
     parser.add_argument("--scale", type=float, default=1.0, help="of the numbers of messages, queues and so on")
     parser.add_argument("--limit", type=float, default=float("inf"), metavar="MS", help="exit with 1 above it")
-    options = parser.parse_args()
+
+
+def main(options: argparse.Namespace) -> int:
     TURNS.watch()
     print(f"build: {BUILD}")
     table = Table()
     for name in options.states or STATES:
         STATES[name](table, options.scale)
     return int(table.print_worst() > options.limit)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
