@@ -16,6 +16,7 @@ discarded/     entries that clients had been told are stored, but that a newer m
 import fcntl
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 from zlib import crc32
@@ -75,6 +76,7 @@ class DataDirectory:
             raise DataError(f"{path} cannot be used as data directory: {error.strerror or error}") from error
         try:
             self.format = _read_format(path) or _make_format(path, node_id)
+            _make_private(path, self.rows)
             if self.format.format < FORMAT:
                 self._change(self.format.lazy_sync)
             self.log.mkdir(mode=0o700, exist_ok=True)
@@ -169,6 +171,19 @@ def _refuse_foreign(path: Path) -> None:
     names = {each.name for each in path.iterdir()}
     if not names & {FORMAT_FILE, _COPY_FILE} and names - {LOCK_FILE, _NEW_FORMAT_FILE}:
         raise DataError(f"{path} is not a data directory: it holds files, but no {FORMAT_FILE}")
+
+
+def _make_private(path: Path, rows: Path) -> None:
+    """Let only the owner read format, rows and, if possible, the directory."""
+    for file in (path / FORMAT_FILE, *path.glob(f"{rows.name}*")):
+        _restrict(file, 0o600)
+    with suppress(PermissionError):
+        _restrict(path, 0o700)
+
+
+def _restrict(path: Path, mode: int) -> None:
+    if path.stat().st_mode & 0o777 != mode:
+        path.chmod(mode)
 
 
 def _read_format(path: Path) -> Format | None:
