@@ -1,6 +1,6 @@
 """Background work in bounded steps. A master replaces voters, serves receives whose messages became visible, removes
-what expired, shares out what belongs to consumer groups, and goes on with move tasks and with publishes to many; each
-member keeps the log short and gives back the memory of what was purged.
+what expired, shares out what belongs to consumer groups, and goes on with move tasks, publishes to many and
+comparisons; each member keeps the log short and gives back the memory of what was purged.
 """
 
 from typing import Final
@@ -11,6 +11,7 @@ from elasticq.engine.state import State
 from elasticq.engine.sweep import Sweeper, reclaim
 from elasticq.engine.topics import deliveries
 from elasticq.model.topic_results import PublishCounts
+from elasticq.node.comparison import Comparison
 from elasticq.node.content_cache import ContentCache
 from elasticq.node.executor import Executor
 from elasticq.node.journal import Journal
@@ -36,6 +37,7 @@ class Housekeeping:
     __slots__ = (
         "_advances_seen",
         "_backpressure",
+        "_comparison",
         "_content_cache",
         "_deliver_at_ms",
         "_dirty_seen",
@@ -70,6 +72,7 @@ class Housekeeping:
         content_cache: ContentCache,
         backpressure: SendBackpressure,
         mover: Mover,
+        comparison: Comparison,
     ) -> None:
         self._state = state
         self._replica = replica
@@ -80,6 +83,7 @@ class Housekeeping:
         self._content_cache = content_cache
         self._backpressure = backpressure
         self._mover = mover
+        self._comparison = comparison
         self._log_kept_bytes = settings.log_kept_bytes
         self._sweeper = Sweeper(journal.context.tally)
         self._sweep_at_ms = 0
@@ -112,6 +116,7 @@ class Housekeeping:
             self._deliver(now_ms)
         if self._state.groups:
             self._share_out(now_ms)
+        self._comparison.work(now_ms)
 
     def _match(self, now_ms: int) -> None:
         """Do a slice of work for a publish that waits; execute the publish when that is done."""
@@ -197,14 +202,16 @@ class Housekeeping:
             at_ms = min(at_ms, self._match_at_ms)
         if self._backpressure.may_release:
             at_ms = min(at_ms, self._release_at_ms)
-        return at_ms
+        part_at_ms = self._comparison.next_at_ms()
+        return at_ms if part_at_ms is None else min(at_ms, part_at_ms)
 
     def has_work(self) -> bool:
-        """True if the state holds something that may expire or move."""
+        """True if the state holds something that may expire or move, or members are compared."""
         state = self._state
         has_rows = bool(state.queues or state.deleted_queues or state.sent_ids.count or state.trash)
         is_busy = deliveries.has_work(state) or bool(state.groups) or bool(self._executor.matchings)
-        return has_rows or state.invocations.count > 1 or is_busy
+        is_comparing = self._comparison.next_at_ms() is not None
+        return has_rows or state.invocations.count > 1 or is_busy or is_comparing
 
     def give_back(self, now_ms: int) -> None:
         """Do the next step of it on a member that does not serve; a master's sweep does it."""

@@ -31,7 +31,7 @@ class TransferMastership(Struct, frozen=True, tag=True):
 
 
 class VerifyRows(Struct, frozen=True, tag=True):
-    """Let each member note the digest of its rows at the same place in the log."""
+    """Compare the rows of all members in parts, each at the same place in the log."""
 
 
 Order = AddVoter | RemoveVoter | ReplaceVoter | TransferMastership | VerifyRows

@@ -128,9 +128,9 @@ class NodeStatus(Struct, frozen=True, kw_only=True):
     """What ``/ready`` and ``/cluster`` tell. ``reason`` is empty when ready.
 
     stale_ms: time since a master was heard (0 on a master); discarded: entries that were acknowledged in mode
-    async or one and then dropped for a newer master's; digests: of the rows, by log index (VerifyRows);
-    leases: how many are remembered, living or not; held_calls: how many wait for a master;
-    proxies: the names of those that are linked; they are no members. groups: as many as were asked for.
+    async or one and then dropped for a newer master's; digests: of comparisons of rows, by the log
+    index of the first part (VerifyRows); leases: how many are remembered, living or not; held_calls: how many wait for
+    a master; proxies: the names of those that are linked; they are no members. groups: as many as were asked for.
     """
 
     member_id: str

@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 import msgspec
 from msgspec import Struct
 
+from elasticq.engine.stored.comparisons import RowsCompared
 from elasticq.engine.stored.consumer_group_rows import GROUP_TABLES, GroupMutation
 from elasticq.engine.stored.metadata_rows import METADATA, MetadataMutation
 from elasticq.engine.stored.tables import Table
@@ -501,6 +502,7 @@ Mutation = (
     | MoveTaskSet
     | MoveTaskForgotten
     | ClockAdvanced
+    | RowsCompared
     | LeaseCalled
     | LeaseSet
     | LeaseForgotten

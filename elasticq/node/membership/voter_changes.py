@@ -194,6 +194,10 @@ class VoterChanges:
         waiting = [promise.ticket for promise in self._promises]
         waiting += [ticket for _, ticket in self._replacing.values() if ticket is not None]
         for ticket in waiting:
-            self._refuse(ticket, "the mastership was lost meanwhile: look at the status and try again")
+            self.refuse_lost(ticket)
         self._promises.clear()
         self._replacing.clear()
+
+    def refuse_lost(self, ticket: Ticket) -> None:
+        """Answer an order that this member cannot finish as it is not the master any more."""
+        self._refuse(ticket, "the mastership was lost meanwhile: look at the status and try again")
