@@ -259,7 +259,7 @@ class Delays:
             heapify(self._far)
 
     def _bring_near(self, chunk: Chunk, now_ms: int) -> None:
-        """Enter the next NEAR_AT_ONCE far messages of the chunk into the near heap, and all others due by ``now_ms``."""
+        """Enter the next NEAR_AT_ONCE far messages of the chunk into the near heap, and all more due by ``now_ms``."""
         near_until = chunk.near_until_ms << 1 | OVER
         far = sorted([time for time in chunk.times if time > near_until])
         if far:
