@@ -257,10 +257,7 @@ class FifoOrder(Order):
             del deadlines[sequence]
             self._line_up_if_first(sequence).changes += 1
         if not deadlines:
-            self._deadlines, self._heap = (
-                {},
-                [],
-            )  # all entries are stale, and an emptied dict keeps its largest capacity
+            self._deadlines, self._heap = {}, []  # all stale; an emptied dict keeps its largest capacity
         if self._delay_ms or self._is_delay_new:
             self._ripen(now_ms)
 

@@ -37,9 +37,7 @@ class Members:
         self.number = number
         self.first = 0
         self._sequences = array("Q")
-        self._begin = (
-            0  # number of removed entries at the front; trimmed in bulk, so removing the oldest message costs O(1)
-        )
+        self._begin = 0  # messages before it are gone; trimmed in bulk, so the front costs O(1)
 
     def begin_anew(self, name: str) -> None:
         """Reuse this object as the group ``name``, without messages."""
