@@ -126,7 +126,7 @@ class Leases:
         self.living: dict[Key, Lease] = {}
         self.ended: dict[Key, Lease] = {}
         self._batches: dict[Batch, dict[int, Lease]] = {}
-        self._of_queue: dict[int, dict[Key, Lease]] = {}  # the living ones
+        self._of_queue: dict[int, dict[Key, Lease]] = {}  # only living leases
         self._over_from_ms: dict[int, int] = {}  # by queue: no living lease of it is over before this time
 
     def __len__(self) -> int:

@@ -20,7 +20,7 @@ class Ranges:
 
     def __contains__(self, number: int) -> bool:
         firsts, lasts, head = self._firsts, self._lasts, self._head
-        if head < len(firsts) and firsts[head] <= number <= lasts[head]:  # most are, where delivery is
+        if head < len(firsts) and firsts[head] <= number <= lasts[head]:  # likely, near the front
             return True
         at = bisect_right(firsts, number, head) - 1
         return at >= head and number <= lasts[at]
