@@ -100,7 +100,7 @@ class Order(ABC):
         self._grace = grace
         self._ages = ages
         self._untouched = Ranges()
-        self._delays = Delays()  # of the messages that were never received
+        self._delays = Delays()  # of the never-received messages
         self._deadlines: dict[int, int] = {}  # sequence -> deadline of the messages in flight
         self._heap: list[tuple[int, int]] = []  # (deadline, sequence); stale if ``_deadlines`` has another deadline
 

@@ -8,7 +8,7 @@ class Row:
 
     - visible_at_ms: 0 if the message was never delayed and never received. Else it is invisible until this cluster
       time.
-    - delivery_number: The number (term << 32 | count) of the newest delivery; 0 if there was none. Mutations never decrease it.
+    - delivery_number: The number (term << 32 | count) of the newest delivery; 0 if there was none. It never decreases.
     - receive_count: The ApproximateReceiveCount.
     - first_received_ms, received_ms: The times of the first and of the newest receive, or 0.
 
