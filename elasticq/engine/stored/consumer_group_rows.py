@@ -43,7 +43,7 @@ class GroupRebalanced(Struct, array_like=True, tag=132, frozen=True, gc=False):
     """The state of the rebalance of a group.
 
     - changed: The generation of the last change of consumers. A ``wanted_by`` of an older generation is void.
-    - moves: The total number of resources that were revoked from a consumer for another one.
+    - moves: The number of resources that were ever revoked from a consumer for another one.
     - started_ms: When the unfinished rebalance began; 0 if none is unfinished.
     - due_ms: Nothing is assigned before this time.
     - rebalanced_ms: How long the last rebalance took.
