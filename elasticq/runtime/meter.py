@@ -1,6 +1,6 @@
 """Counts what this member's clients asked for; the admin port shows it.
 
-This is on the way of every request, so its goal is 0.3 us (scripts/bench_metrics.py): plain ints
+This is on the way of every request, so its goal is 0.3 us (scripts/bench metrics): plain ints
 in cells of closures, one per kind of action, no object per request, and no reading of the URL
 before somebody looks. A call that took less than the first bound is counted by one addition.
 Measured were 0.35 us for a send or delete and 0.40 us for a receive, on a virtual machine where

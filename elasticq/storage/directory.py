@@ -16,7 +16,6 @@ discarded/     entries that clients had been told are stored, but that a newer m
 import fcntl
 import os
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 from zlib import crc32
@@ -24,35 +23,33 @@ from zlib import crc32
 import msgspec
 from msgspec import Struct
 
-from elasticq.storage.errors import DataError, DirectoryInUse, FormatTooNew
+from elasticq.storage.errors import (
+    BEFORE_FIRST_RELEASE,
+    DataError,
+    DirectoryInUse,
+    WrongFormat,
+)
 
-FORMAT: Final = 8
+FORMAT: Final = 1
+"""The format of the data directory. It changes if the log or the rows hold what an older version would overlook."""
 FORMAT_FILE: Final = "format.json"
 LOCK_FILE: Final = "lock"
 _COPY_FILE: Final = "format.json.copy"
 _NEW_FORMAT_FILE: Final = "format.json.new"
 _CRC_MARK: Final = b',"crc":'
-_FIRST_WITH_CRC: Final = 6
 
 
-class Format(Struct, frozen=True):
+class Format(Struct, frozen=True, rename={"format": "elasticq"}):
     """The content of format.json. created: seconds since the epoch, for people.
 
-    lazy_sync: the log may end with several frames that were never synced (durability os or none), so
-    that a power cut may have torn any of them. Since format 2; in a directory of format 1 it may be so.
-    Format 3: log and rows may name voters, which an older version would not see. Format 4: they may
-    hold dead letters and FIFO messages, whose further fields an older version would drop. Format 5:
-    log and rows may hold leases, ids that senders have used, and moves of the clock by tests. Format 6:
-    the file ends with a checksum of all before it, and the rows have their two most needed ones twice.
-    Format 7: log and rows may hold the priorities of messages, topics, their subscriptions and publishes.
-    Format 8: the rows may say of a page when its messages come that were sent for later; log and rows may
-    hold consumer groups.
+    lazy_sync: the log may end with several frames that were never synced (durability os or none).
+    A power cut may have torn any of them.
     """
 
     format: int
     member_id: str
     created: int
-    lazy_sync: bool = True
+    lazy_sync: bool
 
 
 class DataDirectory:
@@ -78,7 +75,6 @@ class DataDirectory:
             raise DataError(f"{path} cannot be used as data directory: {error.strerror or error}") from error
         try:
             self.format = _read_format(path) or _make_format(path, node_id)
-            _make_private(path, self.rows)
             if self.format.format < FORMAT:
                 self._change(self.format.lazy_sync)
             self.log.mkdir(mode=0o700, exist_ok=True)
@@ -175,32 +171,19 @@ def _refuse_foreign(path: Path) -> None:
         raise DataError(f"{path} is not a data directory: it holds files, but no {FORMAT_FILE}")
 
 
-def _make_private(path: Path, rows: Path) -> None:
-    """Let only the owner read format, rows and, if possible, the directory; older versions left it to the umask."""
-    for file in (path / FORMAT_FILE, *path.glob(f"{rows.name}*")):
-        _restrict(file, 0o600)
-    with suppress(PermissionError):
-        _restrict(path, 0o700)
-
-
-def _restrict(path: Path, mode: int) -> None:
-    if path.stat().st_mode & 0o777 != mode:
-        path.chmod(mode)
-
-
 def _read_format(path: Path) -> Format | None:
     """Read format.json, or its copy if the file is damaged or gone, and mend the other. None if both are absent."""
     copy = _read_copy(path)
     try:
         found = _read_one(path / FORMAT_FILE)
-    except FormatTooNew:
+    except WrongFormat:
         raise
     except DataError:
         if copy is None:
             raise
         found = None
     known = found or copy
-    if known is not None and known.format >= _FIRST_WITH_CRC and not found == copy == known:
+    if known is not None and not found == copy == known:
         _write_format(path, known)
     return known
 
@@ -221,12 +204,15 @@ def _read_one(file: Path) -> Format | None:
     try:
         if mark and int(crc.strip().removesuffix(b"}")) != crc32(body):
             raise DataError(f"{file} is damaged: its bytes do not fit their checksum. {_FORMAT_REMEDY}")
-        number = msgspec.json.decode(text)["format"]
-        if isinstance(number, int) and number > FORMAT:
-            raise FormatTooNew(
-                f"{file.parent} has format {number}, this version of elasticq knows up to {FORMAT}: use a newer version"
+        members = msgspec.json.decode(text)
+        if "format" in members:
+            raise WrongFormat(f"{file.parent} {BEFORE_FIRST_RELEASE}")
+        if members["elasticq"] > FORMAT:
+            raise WrongFormat(
+                f"{file.parent} has format {members['elasticq']}, this version of elasticq knows up to {FORMAT}: "
+                "use a newer version"
             )
-        if not mark and number >= _FIRST_WITH_CRC:
+        if not mark:
             raise DataError(f"{file} is damaged: it has no checksum. {_FORMAT_REMEDY}")
         return msgspec.json.decode(text, type=Format)
     except (msgspec.DecodeError, ValueError, KeyError, TypeError) as error:

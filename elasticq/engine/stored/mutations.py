@@ -566,12 +566,12 @@ MOVE_TASKS: Final = Table("move_tasks", ("number",), MoveTaskSet, is_plain=True)
 LEASES: Final = Table(
     "leases", ("queue_id", "name", "batch", "partition"), LeaseCalled | LeaseSet, member="call", last_by="ended_ms"
 )
-TURNS: Final = Table("turns", ("queue_id", "path"), TurnsSet, since=5)
+TURNS: Final = Table("turns", ("queue_id", "path"), TurnsSet, since=1)
 LEASE_ITSELF: Final = -1
 """The call number of the lease's own row."""
-TOPICS: Final = Table("topics", ("number",), TopicSet, since=5, is_plain=True)
-SUBSCRIPTIONS: Final = Table("subscriptions", ("number",), SubscriptionSet, since=5, is_plain=True)
-PUBLISHES: Final = Table("publishes", ("number",), PublishSet, since=5, is_plain=True)
+TOPICS: Final = Table("topics", ("number",), TopicSet, since=1, is_plain=True)
+SUBSCRIPTIONS: Final = Table("subscriptions", ("number",), SubscriptionSet, since=1, is_plain=True)
+PUBLISHES: Final = Table("publishes", ("number",), PublishSet, since=1, is_plain=True)
 
 TABLES: Final = (META, TAKEOVERS, MOVE_TASKS, LEASES, TURNS, TOPICS, SUBSCRIPTIONS, PUBLISHES, METADATA, *GROUP_TABLES)
 """The tables in the order in which a start reads them, before the queues. Add a new one at the end."""
