@@ -151,7 +151,7 @@ class Order(ABC):
         """Store a pair that ``served`` returned on another member."""
 
     @abstractmethod
-    def hide_again(self, from_ms: int) -> None:
+    def recheck_returned(self, from_ms: int) -> None:
         """Treat messages that returned at ``from_ms`` or later as in flight again, because the grace changed.
 
         The next advance checks their deadlines with the new grace.

@@ -182,8 +182,8 @@ class FairOrder(StandardOrder):
         touched = [each for each in self._tenants if each.taken or each.in_flight or each.returned is not None]
         return super().served() + [(tenant.name, tenant.taken) for tenant in touched]
 
-    def hide_again(self, from_ms: int) -> None:
-        super().hide_again(from_ms)
+    def recheck_returned(self, from_ms: int) -> None:
+        super().recheck_returned(from_ms)
         for tenant in self._tenants:
             for sequence, due_ms in list((tenant.returned or {}).items()):
                 row = self._rows[sequence]

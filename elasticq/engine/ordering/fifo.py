@@ -230,7 +230,7 @@ class FifoOrder(Order):
             self._delay_ms = delay_ms
             self._is_delay_new = True
 
-    def hide_again(self, from_ms: int) -> None:
+    def recheck_returned(self, from_ms: int) -> None:
         for sequence, row in self._rows.items():
             if row.visible_at_ms and sequence not in self._deadlines and self._grace.deadline(row) >= from_ms:
                 self._place(sequence, row)

@@ -156,7 +156,7 @@ class PriorityOrder(StandardOrder):
         self._offer(self._level(sequence), sequence)
         return True
 
-    def hide_again(self, from_ms: int) -> None:
+    def recheck_returned(self, from_ms: int) -> None:
         for sequence, row in self._rows.items():
             if row.delivery_number and sequence not in self._deadlines and self._grace.deadline(row) >= from_ms:
                 self._take_out(self._level(sequence), sequence)

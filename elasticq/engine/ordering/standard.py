@@ -157,7 +157,7 @@ class StandardOrder(Order):
     def served(self) -> list[tuple[str, int]]:
         return [("", self._taken)] if self._taken or self._rows or self._delays.count else []
 
-    def hide_again(self, from_ms: int) -> None:
+    def recheck_returned(self, from_ms: int) -> None:
         for sequence, due_ms in reversed(list(self._returned.items())):
             if due_ms < from_ms:
                 break

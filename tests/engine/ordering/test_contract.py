@@ -168,7 +168,7 @@ def test_no_message_is_handed_out_before_the_grace_is_over(kind: Kind, groups: i
     shelf.take(1, 100, 500)
     assert shelf.choose(500) == [1]
     shelf.grace.spans = [(400, 900)]
-    shelf.queue.order.hide_again(400)
+    shelf.queue.order.recheck_returned(400)
     assert shelf.choose(899) == []
     assert shelf.queue.order.is_in_flight(1, 899)
     shelf.grace.spans = []
@@ -184,7 +184,7 @@ def test_grace_that_came_while_a_message_was_in_flight_prolongs_its_deadline(
     shelf.put(1, 100)
     shelf.take(1, 100, 500)
     shelf.grace.spans = [(400, 900)]
-    shelf.queue.order.hide_again(400)
+    shelf.queue.order.recheck_returned(400)
     assert shelf.choose(899) == []
     assert shelf.choose(900) == [1]
 
