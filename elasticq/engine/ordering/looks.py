@@ -22,7 +22,7 @@ def as_a(kind: type[Kind], order: Order) -> Kind | None:
     return cast(Kind, order) if kind in type(order).__mro__ else None
 
 
-def hidden(order: Order, now_ms: int) -> Iterator[int]:
+def messages_in_flight(order: Order, now_ms: int) -> Iterator[int]:
     """Return an iterator over the messages in flight, longest unchanged first.
 
     A receive and a change of visibility both move a message to the end. After a start, the order is that of sequences.
@@ -45,7 +45,7 @@ def length(group: Group) -> int:
     return len(group._sequences) - group._begin
 
 
-def hidden_until_ms(order: Order, row: Row) -> int:
+def visible_at_ms(order: Order, row: Row) -> int:
     """Return when a message in flight with this row becomes visible."""
     return order._grace.deadline(row)
 
