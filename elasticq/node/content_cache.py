@@ -103,7 +103,7 @@ class ContentCache:
         if order.progress(sequence) < self._prefetch_at.get(queue.id, 0):
             return
         ahead = order.cold_ahead()
-        self._prefetch_at[queue.id] = order.look_again_at(ahead, sequence)
+        self._prefetch_at[queue.id] = order.next_prefetch_at(ahead, sequence)
         if ahead:
             self.want(queue.id, ahead)
 

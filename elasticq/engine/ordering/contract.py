@@ -236,12 +236,12 @@ class Order(ABC):
 
     @abstractmethod
     def progress(self, sequence: int) -> int:
-        """Return how far delivery has come once ``sequence`` is handed out. ``look_again_at`` returns values to compare
+        """Return how far delivery has come once ``sequence`` is handed out. ``next_prefetch_at`` returns values to compare
         with.
         """
 
     @abstractmethod
-    def look_again_at(self, ahead: list[int], sequence: int) -> int:
+    def next_prefetch_at(self, ahead: list[int], sequence: int) -> int:
         """Return the progress at which to call ``cold_ahead`` again, after it returned ``ahead``."""
 
     @abstractmethod

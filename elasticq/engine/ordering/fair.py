@@ -285,7 +285,7 @@ class FairOrder(StandardOrder):
         """Return the number of messages handed out, because sequences of tenants are not delivered in order."""
         return COUNTED_FROM + self._progress
 
-    def look_again_at(self, ahead: list[int], sequence: int) -> int:
+    def next_prefetch_at(self, ahead: list[int], sequence: int) -> int:
         return COUNTED_FROM + self._progress + max(len(ahead) // 2, TAKEN_BETWEEN_LOOKS)
 
 

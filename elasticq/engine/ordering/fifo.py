@@ -428,7 +428,7 @@ class FifoOrder(Order):
         """Return the number of messages handed out, because sequences of groups are not delivered in order."""
         return self._taken
 
-    def look_again_at(self, ahead: list[int], sequence: int) -> int:
+    def next_prefetch_at(self, ahead: list[int], sequence: int) -> int:
         return self._taken + max(len(ahead) // 2, TAKEN_BETWEEN_LOOKS)
 
     def is_in_flight(self, sequence: int, now_ms: int) -> bool:

@@ -216,5 +216,5 @@ class PriorityOrder(StandardOrder):
         """Return the number of messages handed out, because sequences are not delivered in ascending order."""
         return self._taken
 
-    def look_again_at(self, ahead: list[int], sequence: int) -> int:
+    def next_prefetch_at(self, ahead: list[int], sequence: int) -> int:
         return self._taken + max(len(ahead) // 2, TAKEN_BETWEEN_LOOKS)

@@ -270,7 +270,7 @@ class StandardOrder(Order):
     def progress(self, sequence: int) -> int:
         return sequence
 
-    def look_again_at(self, ahead: list[int], sequence: int) -> int:
+    def next_prefetch_at(self, ahead: list[int], sequence: int) -> int:
         return ahead[len(ahead) // 2] if ahead else sequence + AHEAD_MAX // 2
 
     def is_in_flight(self, sequence: int, now_ms: int) -> bool:

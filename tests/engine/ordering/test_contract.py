@@ -209,11 +209,11 @@ def test_next_look_for_contents_comes_after_more_was_handed_out(
     for sequence in range(1, 601):
         shelf.put(sequence, sequence)
     order = shelf.queue.order
-    look_again_at = order.look_again_at([], 1)
-    assert order.progress(1) < look_again_at
+    next_prefetch_at = order.next_prefetch_at([], 1)
+    assert order.progress(1) < next_prefetch_at
     for sequence in range(1, 601):
         shelf.take(sequence, 1_000, 2_000)
-    assert order.progress(600) >= look_again_at
+    assert order.progress(600) >= next_prefetch_at
 
 
 @every_order
