@@ -102,7 +102,7 @@ class ContentCache:
         order = queue.order
         if order.progress(sequence) < self._prefetch_at.get(queue.id, 0):
             return
-        ahead = order.cold_ahead()
+        ahead = order.missing_ahead()
         self._prefetch_at[queue.id] = order.next_prefetch_at(ahead, sequence)
         if ahead:
             self.want(queue.id, ahead)

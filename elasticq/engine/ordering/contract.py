@@ -231,7 +231,7 @@ class Order(ABC):
         """
 
     @abstractmethod
-    def cold_ahead(self) -> list[int]:
+    def missing_ahead(self) -> list[int]:
         """Return those of about the next AHEAD_MAX messages whose contents are not in memory."""
 
     @abstractmethod
@@ -242,7 +242,7 @@ class Order(ABC):
 
     @abstractmethod
     def next_prefetch_at(self, ahead: list[int], sequence: int) -> int:
-        """Return the progress at which to call ``cold_ahead`` again, after it returned ``ahead``."""
+        """Return the progress at which to call ``missing_ahead`` again, after it returned ``ahead``."""
 
     @abstractmethod
     def is_in_flight(self, sequence: int, now_ms: int) -> bool:

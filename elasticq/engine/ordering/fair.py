@@ -255,7 +255,7 @@ class FairOrder(StandardOrder):
             else:
                 return chosen
         if not chosen:
-            raise ContentsMissing([sequence, *(other for other in self.cold_ahead() if other != sequence)])
+            raise ContentsMissing([sequence, *(other for other in self.missing_ahead() if other != sequence)])
         return chosen
 
     def _first_in_line(self) -> int:
@@ -276,7 +276,7 @@ class FairOrder(StandardOrder):
     def _look(self) -> "_View":
         return _View(self, self._in_turn(self._since(self._alone, self._due), self._returned, self._taken))
 
-    def cold_ahead(self) -> list[int]:
+    def missing_ahead(self) -> list[int]:
         with self._look() as look:
             ahead = list(islice(iter(look.next, None), AHEAD_MAX))
         return [sequence for sequence in ahead if sequence not in self._contents]

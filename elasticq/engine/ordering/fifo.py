@@ -292,7 +292,7 @@ class FifoOrder(Order):
         try:
             return self._choose_from(self._line, self._free, limit, sent_after_ms)
         except ContentsMissing as missing:
-            raise missing.with_ahead(self.cold_ahead()) from None
+            raise missing.with_ahead(self.missing_ahead()) from None
 
     def _choose_from(
         self, line: list[tuple[int, int]], free: dict[int, int], limit: int, sent_after_ms: int
@@ -403,15 +403,15 @@ class FifoOrder(Order):
             last = sequence
         return last
 
-    def cold_ahead(self) -> list[int]:
+    def missing_ahead(self) -> list[int]:
         """Return messages whose contents are not in memory: those of groups in line, then the oldest of all."""
-        ahead = self._cold_of(self._line, self._free)
+        ahead = self._missing_of(self._line, self._free)
         if len(ahead) < AHEAD_MAX:
             oldest = islice(self._untouched, AHEAD_MAX - len(ahead))
             ahead.update(dict.fromkeys(x for x in oldest if x not in self._contents))
         return list(ahead)
 
-    def _cold_of(self, line: list[tuple[int, int]], free: dict[int, int]) -> dict[int, None]:
+    def _missing_of(self, line: list[tuple[int, int]], free: dict[int, int]) -> dict[int, None]:
         """Return messages of groups in this line whose contents are not in memory: AHEAD_MAX or a few more."""
         contents = self._contents
         ahead: dict[int, None] = {}

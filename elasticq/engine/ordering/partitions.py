@@ -94,4 +94,4 @@ class PartitionedOrder(FifoOrder):
         try:
             return self._choose_from(line.entries, line.free, limit, sent_after_ms)
         except ContentsMissing as missing:
-            raise missing.with_ahead(self._cold_of(line.entries, line.free)) from None
+            raise missing.with_ahead(self._missing_of(line.entries, line.free)) from None

@@ -209,7 +209,7 @@ class PriorityOrder(StandardOrder):
                 return [first]
         return self._first_of(iter(()), self._in_order(), limit, sent_after_ms)
 
-    def cold_ahead(self) -> list[int]:
+    def missing_ahead(self) -> list[int]:
         return [sequence for sequence in islice(self._in_order(), AHEAD_MAX) if sequence not in self._contents]
 
     def progress(self, sequence: int) -> int:

@@ -141,10 +141,10 @@ class SharedOrder(FairOrder):
             else:
                 return chosen
         if not chosen:
-            raise ContentsMissing([sequence, *(other for other in self.cold_ahead() if other != sequence)])
+            raise ContentsMissing([sequence, *(other for other in self.missing_ahead() if other != sequence)])
         return chosen
 
-    def cold_ahead(self) -> list[int]:
+    def missing_ahead(self) -> list[int]:
         return [sequence for sequence in self.ahead(AHEAD_MAX) if sequence not in self._contents]
 
     def ahead(self, limit: int) -> list[int]:

@@ -237,7 +237,7 @@ class StandardOrder(Order):
             if content is None:
                 if chosen:
                     break
-                raise ContentsMissing([sequence, *(other for other in self.cold_ahead() if other != sequence)])
+                raise ContentsMissing([sequence, *(other for other in self.missing_ahead() if other != sequence)])
             if content.sent_ms > sent_after_ms:
                 chosen.append(sequence)
                 place += 1
@@ -260,7 +260,7 @@ class StandardOrder(Order):
             yield due[0]
             due = next(delayed, None)
 
-    def cold_ahead(self) -> list[int]:
+    def missing_ahead(self) -> list[int]:
         contents = self._contents
         ahead = [sequence for sequence in islice(self._untouched, AHEAD_MAX) if sequence not in contents]
         for known in (self._due, self._returned):

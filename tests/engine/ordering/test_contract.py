@@ -134,7 +134,7 @@ def test_contents_are_asked_for_until_there_is_something_to_hand_out(
     for sequence in cold & shelf.sent_ms.keys():
         shelf.evict(sequence)
     order = shelf.queue.order
-    assert set(order.cold_ahead()) <= shelf.cold.keys()
+    assert set(order.missing_ahead()) <= shelf.cold.keys()
     chosen, missing = shelf.choose_or_miss(now_ms)
     for partition in range(shelf.queue.partitions):
         _check_contents_of(shelf, partition, available, now_ms)
