@@ -292,7 +292,7 @@ class FairOrder(StandardOrder):
 def with_groups(before: Order) -> FairOrder:
     """Return the order that replaces a standard order when the first message with a group arrives."""
     assert isinstance(before, StandardOrder), "only a standard order has a fair one in its place"
-    return before.go_on_as(FairOrder)
+    return before.converted_to(FairOrder)
 
 
 class _View:

@@ -165,10 +165,10 @@ def shared(before: Order, sharing: Sharing | None, stored: dict[str, Stored]) ->
     """
     assert isinstance(before, StandardOrder), "only groups of standard queues share"
     if sharing is not None:
-        after = before.go_on_as(SharedOrder)
+        after = before.converted_to(SharedOrder)
         after.share_by(sharing, stored)
         return after
-    return before.go_on_as(FairOrder) if isinstance(before, SharedOrder) else before
+    return before.converted_to(FairOrder) if isinstance(before, SharedOrder) else before
 
 
 class _Turns:

@@ -97,7 +97,7 @@ class StandardOrder(Order):
         self._due: OrderedDict[int, int] = OrderedDict()  # the same for never-received messages
         self._taken = 0
 
-    def go_on_as(self, successor: "type[Successor]") -> "Successor":
+    def converted_to(self, successor: "type[Successor]") -> "Successor":
         """Return an order of class ``successor`` with the state of this one, which must not be used again."""
         after = successor(self._rows, self._contents, self._grace, self._ages)
         after._take_over(self)
