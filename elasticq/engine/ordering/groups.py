@@ -39,7 +39,7 @@ class Members:
         self._sequences = array("Q")
         self._begin = 0  # messages before it are gone; trimmed in bulk, so the front costs O(1)
 
-    def begin_anew(self, name: str) -> None:
+    def reset(self, name: str) -> None:
         """Reuse this object as the group ``name``, without messages."""
         self.name = name
         self.first = self._begin = 0
@@ -84,7 +84,7 @@ class Members:
         self._begin = begin - 1
 
     def remove(self, sequence: int) -> bool:
-        """Remove a message. Return whether it was the only one; then call ``begin_anew`` before any other ``add``.
+        """Remove a message. Return whether it was the only one; then call ``reset`` before any other ``add``.
 
         A message is usually near the front, so the few messages before it are moved, not the backlog after it.
         """
@@ -122,7 +122,7 @@ class Group(Members):
         self.received_ms = 0
         self.listed = 0
 
-    def begin_anew(self, name: str) -> None:
+    def reset(self, name: str) -> None:
         self.name = name
         self.first = self._begin = self.received_ms = self.listed = 0
         del self._sequences[:]
@@ -181,8 +181,8 @@ class Tenant(Counted):
         self.taken = 0
         self._is_sorted = True
 
-    def begin_anew(self, name: str) -> None:
-        super().begin_anew(name)
+    def reset(self, name: str) -> None:
+        super().reset(name)
         self.taken = 0
 
     def put_back(self, sequence: int, due_ms: int, was_received: bool) -> None:
@@ -229,8 +229,8 @@ class Level(Counted):
         super().__init__(name, number)
         self.priority = int(name)
 
-    def begin_anew(self, name: str) -> None:
-        super().begin_anew(name)
+    def reset(self, name: str) -> None:
+        super().reset(name)
         self.priority = int(name)
 
 
@@ -292,7 +292,7 @@ class Groups(Generic[Kind]):
     def _found(self, name: str) -> Kind:
         if self._spare:
             group = self._by_name[name] = self._spare.pop()
-            group.begin_anew(name)
+            group.reset(name)
             self._by_number[group.number] = group
             return group
         number = self._free_numbers.pop() if self._free_numbers else len(self._by_number)
