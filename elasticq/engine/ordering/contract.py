@@ -324,7 +324,7 @@ class Order(ABC):
         return content.sent_ms if content is not None else self._ages.sent_by_ms(sequence)
 
 
-def is_behind(order: Order, now_ms: int) -> bool:
+def has_due_messages(order: Order, now_ms: int) -> bool:
     """Return whether ``advance`` would move a message."""
     due_ms = order.next_due_ms()
     return due_ms is not None and due_ms <= now_ms
