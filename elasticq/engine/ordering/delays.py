@@ -292,7 +292,7 @@ class Delays:
 # --- messages that are due ---------------------------------------------------------------
 
 
-def is_behind(known: OrderedDict[int, int], sequence: int, due_ms: int, *, was_received: bool) -> bool:
+def may_follow(known: OrderedDict[int, int], sequence: int, due_ms: int, *, was_received: bool) -> bool:
     """Return whether a message may be appended to ``known``, which maps messages to the times they became available.
 
     Delays that end together are ordered by sequence. Visibility timeouts that end together keep their order of arrival,
@@ -305,7 +305,7 @@ def is_behind(known: OrderedDict[int, int], sequence: int, due_ms: int, *, was_r
 
 
 def sorted_again(known: OrderedDict[int, int], *, was_received: bool) -> OrderedDict[int, int]:
-    """Return ``known`` in the order that ``is_behind`` defines. A roll-back may have broken that order."""
+    """Return ``known`` in the order that ``may_follow`` defines. A roll-back may have broken that order."""
     if was_received:
         return OrderedDict(sorted(known.items(), key=lambda item: item[1]))
     return OrderedDict(sorted(known.items(), key=lambda item: (item[1], item[0])))

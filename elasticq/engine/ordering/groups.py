@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Final, Generic, TypeVar
 
-from elasticq.engine.ordering.delays import is_behind, sorted_again
+from elasticq.engine.ordering.delays import may_follow, sorted_again
 
 CHUNK_BITS: Final = 8
 _OFFSETS: Final = (1 << CHUNK_BITS) - 1
@@ -194,7 +194,7 @@ class Tenant(Counted):
                 self.returned = known
             else:
                 self.due = known
-        elif not is_behind(known, sequence, due_ms, was_received=was_received):
+        elif not may_follow(known, sequence, due_ms, was_received=was_received):
             self._is_sorted = False  # a roll-back restored an old deadline
         known[sequence] = due_ms
 

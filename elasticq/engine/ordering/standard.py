@@ -38,7 +38,7 @@ from elasticq.engine.ordering.contract import (
     passed,
 )
 from elasticq.engine.ordering.counts import Counts
-from elasticq.engine.ordering.delays import NEVER, is_behind, sorted_again
+from elasticq.engine.ordering.delays import NEVER, may_follow, sorted_again
 from elasticq.engine.ordering.schedule import DELIVER_AT, ahead_ms_max, deliver_at_ms
 from elasticq.engine.ordering.shares import Stored
 from elasticq.engine.stored import contents
@@ -200,7 +200,7 @@ class StandardOrder(Order):
     def _put_back(self, sequence: int, due_ms: int, was_received: bool) -> bool:
         """Store that the message is available since ``due_ms``. Return False if that breaks the order of its set."""
         known = self._returned if was_received else self._due
-        is_newest = is_behind(known, sequence, due_ms, was_received=was_received)
+        is_newest = may_follow(known, sequence, due_ms, was_received=was_received)
         known[sequence] = due_ms
         return is_newest
 
