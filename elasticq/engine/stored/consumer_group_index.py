@@ -148,7 +148,7 @@ class Groups:
             group = self.orphans[number] = Group(ConsumerGroupSet(number, "", "", 0, 0, 0, []))
         return group
 
-    def _look_after(self, number: int) -> None:
+    def _drop_empty_orphan(self, number: int) -> None:
         """Remove a deleted group when all of its rows are deleted."""
         group = self.orphans.get(number)
         if group is not None and not group.consumers and not group.by_resource:
@@ -161,7 +161,7 @@ class Groups:
             if row.started_ms or row.due_ms:
                 self.dirty[row.number] = None
 
-    def look_again(self, number: int) -> None:
+    def mark_dirty(self, number: int) -> None:
         """Mark the group for background work, because a row of it was rolled back and finished work may have to be
         repeated.
         """
@@ -251,7 +251,7 @@ class Groups:
         if consumer is None:
             return
         self._group(consumer.row.group).consumers.pop(number, None)
-        self._look_after(consumer.row.group)
+        self._drop_empty_orphan(consumer.row.group)
         if len(self._deadlines) > 64 and len(self._deadlines) > 2 * len(self.consumers):
             self._deadlines = [each for each in self._deadlines if each[1] in self.consumers]
             heapify(self._deadlines)
@@ -294,7 +294,7 @@ class Groups:
         if row is None:
             return
         self._group(row.group).by_resource.pop((row.name, row.partition), None)
-        self._look_after(row.group)
+        self._drop_empty_orphan(row.group)
         consumer = self.consumers.get(row.consumer)
         if consumer is not None:
             consumer.take(token)
