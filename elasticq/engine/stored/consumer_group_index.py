@@ -238,7 +238,9 @@ class Groups:
     def put_consumer(self, row: ConsumerSet) -> None:
         consumer = self.consumers.get(row.number)
         if consumer is not None:
-            if row.deadline_ms < consumer.row.deadline_ms:  # a renewal was rolled back, and ``over`` may have met it
+            if (
+                row.deadline_ms < consumer.row.deadline_ms
+            ):  # a renewal was rolled back, and ``ended_sessions`` may have met it
                 heappush(self._deadlines, (row.deadline_ms, row.number))
             consumer.row = row
             return
@@ -256,7 +258,7 @@ class Groups:
             self._deadlines = [each for each in self._deadlines if each[1] in self.consumers]
             heapify(self._deadlines)
 
-    def over(self, grace: Grace, now_ms: int, limit: int) -> list[Consumer]:
+    def ended_sessions(self, grace: Grace, now_ms: int, limit: int) -> list[Consumer]:
         """Return up to ``limit`` consumers whose sessions have ended, earliest end first."""
         found: list[Consumer] = []
         looked_at: list[tuple[int, int]] = []
