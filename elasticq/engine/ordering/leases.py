@@ -155,7 +155,7 @@ class Leases:
         """Return whether a lease of the queue has no stored end."""
         return queue_id in self._of_queue
 
-    def over(self, queue_id: int, grace: Grace, now_ms: int) -> list[LeaseSet]:
+    def expirations(self, queue_id: int, grace: Grace, now_ms: int) -> list[LeaseSet]:
         """Return the mutations that store the end of expired leases of the queue, ENDED_AT_ONCE_MAX at most.
 
         They must be in the entry that hands out messages of the queue, or before it. Otherwise a change of master could
