@@ -119,13 +119,13 @@ class Shares:
     def leaf(self, name: str) -> Share:
         """Return the node of the group ``name``. Create it if it does not exist."""
         found = self._by_path.get(name)
-        return found if found is not None else self._made(name)
+        return found if found is not None else self._add_node(name)
 
-    def _made(self, path: str) -> Share:
+    def _add_node(self, path: str) -> Share:
         parent = self._root
         above = self._above(path)
         if above is not None:
-            parent = self._by_path.get(above) or self._made(above)
+            parent = self._by_path.get(above) or self._add_node(above)
         share = self._by_path[path] = Share(path, parent, self._weight_of(path))
         parent.nodes += 1
         return share
@@ -167,7 +167,7 @@ class Shares:
         if share is None:
             if not has_work and not in_flight:
                 return
-            share = self._made(name)
+            share = self._add_node(name)
         if in_flight != share.in_flight:
             more = in_flight - share.in_flight
             above: Share | None = share
@@ -227,7 +227,7 @@ class Shares:
         if share is None:
             if stored is None:
                 return
-            share = self._made(path)
+            share = self._add_node(path)
         share.stored = stored
         clock = stored[2] if stored is not None else 0
         if clock != share.clock:
@@ -247,9 +247,9 @@ class Shares:
             parent.total -= share.weight
         share.start, share.weight, share.finish = start, weight, start + TURN // weight
         parent.total += weight
-        self._stand(share, parent)
+        self._place(share, parent)
 
-    def _stand(self, share: Share, parent: Share) -> None:
+    def _place(self, share: Share, parent: Share) -> None:
         """Make the node ready if its turn has begun, else waiting."""
         if share.start <= parent.reach:
             share.place = _READY
@@ -364,8 +364,8 @@ class Shares:
         """End the turn of the group, and of each node above it, because the group gets a message."""
         while (parent := share.parent) is not None:
             if share.place and parent.total > share.weight:
-                self._keep(parent)
-                self._keep(share)
+                self._save(parent)
+                self._save(share)
                 behind = min(max(share.start, parent.clock), max(parent.reach, parent.clock))
                 parent.clock = behind + TURN // parent.total
                 parent.is_stale = True
@@ -375,8 +375,8 @@ class Shares:
     def rest(self, share: Share) -> None:
         """Take the group out of the choice, because it has no more messages to hand out."""
         while (parent := share.parent) is not None and share.place:
-            self._keep(share)
-            self._keep(parent)
+            self._save(share)
+            self._save(parent)
             self._leave(share)
             if parent.total:
                 return
@@ -398,9 +398,9 @@ class Shares:
             share.is_stale = True
         for share, *_ in journal:
             if share.place and share.parent is not None:
-                self._stand(share, share.parent)
+                self._place(share, share.parent)
 
-    def _keep(self, share: Share) -> None:
+    def _save(self, share: Share) -> None:
         if self._journal is not None:
             self._journal.append((share, share.start, share.weight, share.place, share.clock, share.total))
 
