@@ -259,12 +259,12 @@ class _Asked:
         self.spans.setdefault(order, []).append((low, high))
 
     def add_beginning(self, order: int, text: str) -> None:
-        self.add_span(order, (text, 0), _behind(text))
+        self.add_span(order, (text, 0), _end_after(text))
 
     def add_other_beginnings(self, order: int, text: str) -> None:
         self.patterns[NoText] = NoText()
         self.add_span(order, ("", 0), (text, 0))
-        behind = _behind(text)
+        behind = _end_after(text)
         if behind is not None:
             self.add_span(order, behind, None)
 
@@ -281,7 +281,7 @@ class _Asked:
         return Wanted(frozenset(self.exact), spans, patterns, self.allows_absent)
 
 
-def _behind(text: str) -> End | None:
+def _end_after(text: str) -> End | None:
     """Return the end behind all texts that begin with this one; None if there are no texts behind it."""
     stem = text.rstrip(_LAST)
     return (stem[:-1] + chr(ord(stem[-1]) + 1), 0) if stem else None

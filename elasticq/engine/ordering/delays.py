@@ -58,7 +58,7 @@ class Delays:
     - next_ms: No waiting message is due before it; it may be too early. NEVER if no message waits.
     """
 
-    __slots__ = ("_chunks", "_far", "_firsts", "_looks", "_near", "_stale_max", "count", "next_ms", "waiting")
+    __slots__ = ("_chunks", "_entry_count", "_far", "_firsts", "_near", "_stale_max", "count", "next_ms", "waiting")
 
     def __init__(self) -> None:
         self.count = 0
@@ -68,7 +68,7 @@ class Delays:
         self._firsts: list[int] = []  # at most the first sequence of each chunk, and above the last one before it
         self._near: list[tuple[int, int]] = []  # (time, sequence); stale if the arrays hold another time
         self._far: list[tuple[int, int, int, Chunk]] = []  # (far_ms, first, number, chunk); may be stale, too
-        self._looks = 0  # numbers the entries of ``_far``, so that chunks are never compared
+        self._entry_count = 0  # numbers the entries of ``_far``, so that chunks are never compared
         self._stale_max = _STALE_MIN
 
     # --- lookups ----------------------------------------------------------------
@@ -249,13 +249,13 @@ class Delays:
             self.next_ms = due_ms
 
     def _enter_far(self, chunk: Chunk) -> None:
-        self._looks += 1
-        heappush(self._far, (chunk.far_ms, chunk.first, self._looks, chunk))
+        self._entry_count += 1
+        heappush(self._far, (chunk.far_ms, chunk.first, self._entry_count, chunk))
         if len(self._far) > _STALE_MIN + 2 * len(self._chunks):
             self._far[:] = [
                 (each.far_ms, each.first, at, each) for at, each in enumerate(self._chunks) if each.far_ms != NEVER
             ]
-            self._looks = len(self._chunks)
+            self._entry_count = len(self._chunks)
             heapify(self._far)
 
     def _bring_near(self, chunk: Chunk, now_ms: int) -> None:

@@ -270,7 +270,7 @@ class Groups(Generic[Kind]):
         """Add a message, which has no group yet, to the group ``name``, and return the group."""
         group = self._by_name.get(name)
         if group is None:
-            group = self._found(name)
+            group = self._add_group(name)
         group.enter(sequence)
         chunk = self._chunks.get(sequence >> CHUNK_BITS)
         if chunk is None:
@@ -289,7 +289,7 @@ class Groups(Generic[Kind]):
         chunk = self._chunks[key] = array("I", bytes(4 * (_OFFSETS + 2)))
         return chunk
 
-    def _found(self, name: str) -> Kind:
+    def _add_group(self, name: str) -> Kind:
         if self._spare:
             group = self._by_name[name] = self._spare.pop()
             group.reset(name)

@@ -42,7 +42,7 @@ class Receipt:
         self.delivery_number: Final = delivery_number
 
 
-class _Made:
+class _CachedId:
     """A cached MessageId and the message it identifies."""
 
     __slots__ = ("message_id", "queue_id", "sequence")
@@ -62,7 +62,7 @@ class _Recent:
     __slots__ = ("handles", "made")
 
     def __init__(self) -> None:
-        self.made = [_Made() for _ in range(RECENT_MAX)]
+        self.made = [_CachedId() for _ in range(RECENT_MAX)]
         self.handles: dict[str, Receipt] = {}
 
 
