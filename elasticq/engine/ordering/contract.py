@@ -236,9 +236,7 @@ class Order(ABC):
 
     @abstractmethod
     def progress(self, sequence: int) -> int:
-        """Return how far delivery has come once ``sequence`` is handed out. ``next_prefetch_at`` returns values to compare
-        with.
-        """
+        """Return how far delivery has come once ``sequence`` is handed out, to compare with ``next_prefetch_at``."""
 
     @abstractmethod
     def next_prefetch_at(self, ahead: list[int], sequence: int) -> int:

@@ -59,10 +59,10 @@ class _Recent:
     MessageId. The slots are created once; compiled, they store numbers without an object for each.
     """
 
-    __slots__ = ("handles", "made")
+    __slots__ = ("handles", "ids")
 
     def __init__(self) -> None:
-        self.made = [_CachedId() for _ in range(RECENT_MAX)]
+        self.ids = [_CachedId() for _ in range(RECENT_MAX)]
         self.handles: dict[str, Receipt] = {}
 
 
@@ -100,13 +100,13 @@ class Identity:
 
     def message_id(self, queue_id: int, sequence: int) -> str:
         """Return the MessageId, in the form of a UUID, for the queue and sequence of a message's first send."""
-        made = self._recent.made[sequence % RECENT_MAX]
-        if made.sequence == sequence and made.queue_id == queue_id:
-            return made.message_id
+        cached = self._recent.ids[sequence % RECENT_MAX]
+        if cached.sequence == sequence and cached.queue_id == queue_id:
+            return cached.message_id
         text = self.digest(queue_id, sequence).hex()
-        made.queue_id, made.sequence = queue_id, sequence
-        made.message_id = f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
-        return made.message_id
+        cached.queue_id, cached.sequence = queue_id, sequence
+        cached.message_id = f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+        return cached.message_id
 
     def digest(self, queue_id: int, sequence: int) -> bytes:
         """Return the 16 bytes of ``message_id``."""
