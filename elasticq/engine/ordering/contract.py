@@ -123,11 +123,15 @@ class Order(ABC):
         """Put the message into this group. ``insert`` follows, unless ``insert_untouched`` added the message before."""
 
     def insert_untouched(self, first: int, last: int) -> None:
-        """Add untouched messages, newer than all others in the order. ``join`` follows for those in groups."""
+        """Add untouched messages, whose sequences are above all others in the order. ``join`` follows for those in
+        groups.
+        """
         self._untouched.add_range(first, last)
 
     def insert_delayed(self, sequences: list[int], due_ms: list[int]) -> None:
-        """Add delayed messages, newer than all delayed ones in the order. ``join`` follows for those in groups."""
+        """Add delayed messages, whose sequences are above all other delayed ones. ``join`` follows for
+        those in groups.
+        """
         self._delays.add_all(sequences, due_ms)
 
     def prioritise(self, sequence: int, priority: int) -> None:
@@ -252,7 +256,7 @@ class Order(ABC):
 
     @abstractmethod
     def in_flight(self, now_ms: int) -> int:
-        """Return the number of messages in flight, without those of their groups that wait behind them.
+        """Return the number of messages in flight. Messages that only wait behind them in their groups do not count.
 
         It includes messages whose deadline has passed but that no advance has moved yet.
         """

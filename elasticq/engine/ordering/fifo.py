@@ -390,7 +390,7 @@ class FifoOrder(Order):
         taken.new.clear()
 
     def _last_of(self, taken: LeaseGroups, group: Group) -> int:
-        """Return the last message of the group's in-flight prefix that the lease holds; 0 if it holds none."""
+        """Return the last of the group's oldest messages that are in flight in this lease; 0 if the oldest is not."""
         last = 0
         for sequence in group:
             row = self._rows.get(sequence)

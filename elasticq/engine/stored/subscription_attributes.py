@@ -1,7 +1,7 @@
 """The attributes of subscriptions: their names, their valid values, and how clients read them.
 
-Sources: the SetSubscriptionAttributes API page, and recordings of AWS for the texts. A text here follows "Invalid
-parameter: ", or "Invalid parameter: Attributes Reason: " in Subscribe.
+Sources: the SetSubscriptionAttributes API page, and recordings of AWS for the error texts. Answers put "Invalid
+parameter: " before the texts in this module, or "Invalid parameter: Attributes Reason: " in Subscribe.
 """
 
 import re
