@@ -204,7 +204,7 @@ class Values:
             for _ in self.sort(order, Budget()):
                 pass
             made = self._orders[order]
-            assert made is not None, "it was made"
+            assert made is not None, "``sort`` creates it"
         return made
 
 

@@ -291,7 +291,7 @@ class FairOrder(StandardOrder):
 
 def with_groups(before: Order) -> FairOrder:
     """Return the order that replaces a standard order when the first message with a group arrives."""
-    assert isinstance(before, StandardOrder), "only a standard order has a fair one in its place"
+    assert isinstance(before, StandardOrder), "only a standard order can become a fair one"
     return before.converted_to(FairOrder)
 
 
