@@ -2,9 +2,7 @@
 
 A mutation contains no increments and no relative times; the master made every choice. A new version of a mutation is a
 new class with a new tag. A member that reads an unknown tag stops (``UnknownMutation``) instead of skipping it. A
-mutation changes at most MUTATION_ROWS_MAX rows.
-
-Docstrings of mutations describe the row, or the change, that they store.
+mutation changes at most MUTATION_ROWS_MAX rows. Its docstring describes the row, or the change, that it stores.
 """
 
 from itertools import accumulate
@@ -83,9 +81,8 @@ class QueuePurged(Struct, array_like=True, tag=7, gc=False):
 
 
 class DeadLetter(Struct, array_like=True, frozen=True, gc=False):
-    """The origin of a dead letter: the ARN of the queue in which it was received too often, and its earlier receives.
-
-    ``receive_count`` is the total over all queues before this one.
+    """The source of a dead letter: the ARN of the queue that it left, and its total receives before the
+    current queue.
     """
 
     source_arn: str
@@ -95,8 +92,7 @@ class DeadLetter(Struct, array_like=True, frozen=True, gc=False):
 class MessageStored(Struct, array_like=True, tag=8, gc=False):
     """A message that enters a queue. Its content never changes afterwards.
 
-    ``visible_at_ms`` is the end of its delay, or 0. ``origin`` is the (queue id, sequence) that its MessageId is made
-    from.
+    visible_at_ms: the end of its delay, or 0; origin: the (queue id, sequence) that its MessageId is made from.
     """
 
     queue_id: Number
@@ -143,11 +139,7 @@ class MessagesRemoved(Struct, array_like=True, tag=11, gc=False):
 
 
 class ReceiveReturned(Struct, array_like=True, tag=12, gc=False):
-    """The undoing of deliveries that reached no client. The messages become visible and get their former receive
-    counts.
-
-    They keep their delivery numbers.
-    """
+    """The undoing of deliveries that reached no client. They keep their numbers, but receive counts are restored."""
 
     queue_id: Number
     sequences: list[Number]
@@ -161,8 +153,7 @@ class ReceiveReturned(Struct, array_like=True, tag=12, gc=False):
 class InvocationRecorded(Struct, array_like=True, tag=13, gc=False):
     """The record of one executed SDK call, so a retry gets the same answer. It also records a used deduplication id.
 
-    If the call sent one message, ``queue_id`` and ``sequence`` are those of the message. Otherwise both are 0, and
-    ``detail`` holds the outcome.
+    queue_id, sequence: of the one message that the call sent; otherwise both are 0, and ``detail`` holds the outcome.
     """
 
     invocation: Digest
@@ -181,10 +172,7 @@ class RangeRemoved(Struct, array_like=True, tag=14, gc=False):
 
 
 class ClusterRenamed(Struct, array_like=True, tag=15, gc=False):
-    """The new id of a member that became a cluster of its own, so it never mixes with its old cluster again.
-
-    The MAC key stays the same, so receipt handles stay valid.
-    """
+    """A new id for a member that became a separate cluster, so the two never mix. The MAC key stays the same."""
 
     cluster_id: str
 
@@ -192,7 +180,7 @@ class ClusterRenamed(Struct, array_like=True, tag=15, gc=False):
 class AttemptRecorded(Struct, array_like=True, tag=40, gc=False):
     """The messages that a ReceiveRequestAttemptId of a FIFO queue identifies. It replaces an earlier record.
 
-    ``attempt`` is a digest of the id and the queue. ``detail`` holds the messages, or nothing if they were returned.
+    attempt: a digest of the id and the queue; detail: the messages, or nothing if they were returned.
     """
 
     attempt: Digest
@@ -213,7 +201,7 @@ class GroupsServed(Struct, array_like=True, tag=41, gc=False):
 class GroupsRestored(Struct, array_like=True, tag=42, gc=False):
     """The groups of the living messages of a page. It follows the page. It is made from rows, and never in a log.
 
-    ``groups`` has, for each of ``sequences``, the index of its group in ``names``.
+    groups: for each of ``sequences``, the index of its group in ``names``.
     """
 
     queue_id: Number
@@ -243,8 +231,7 @@ class PrioritiesRestored(Struct, array_like=True, tag=101, gc=False):
 class TurnsSet(Struct, array_like=True, tag=120, frozen=True, gc=False):
     """The stored turns (ordering/shares.py) of groups of a fair-share queue, one item for each of ``paths``.
 
-    - starts, clocks: Virtual times, big-endian.
-    - weights: The weights of the present turns; 0 without work, -1 to delete the stored turn.
+    starts, clocks: virtual times, big-endian; weights: of the present turns, 0 without work, -1 to delete the turn.
     """
 
     queue_id: Number
@@ -255,10 +242,7 @@ class TurnsSet(Struct, array_like=True, tag=120, frozen=True, gc=False):
 
 
 class SentIdTaken(Struct, array_like=True, tag=80, gc=False):
-    """A deduplication id of a standard queue, which identifies this message until ``until_ms``.
-
-    ``key`` is a digest of the queue and the id.
-    """
+    """A deduplication id of a standard queue, used for this message until ``until_ms``. key: digest of queue and id."""
 
     key: Digest
     taken_ms: RowTimeMs
@@ -277,10 +261,8 @@ class QueueTagged(Struct, array_like=True, tag=60, gc=False):
 class MoveTaskSet(Struct, array_like=True, tag=61, frozen=True, gc=False):
     """The full row of a message move task.
 
-    - number: Unique; made in the same way as a queue id.
-    - cursor: Messages of the source up to this sequence are done.
-    - last: The last sequence to move.
-    - rate: Messages a second; 0: as fast as possible.
+    number: made in the same way as a queue id; cursor: messages of the source up to this sequence are done; last: the
+    last sequence to move; rate: messages a second, 0: as fast as possible.
     """
 
     number: Number
@@ -310,11 +292,7 @@ class MoveTaskForgotten(Struct, array_like=True, tag=62, gc=False):
 
 
 class ClockAdvanced(Struct, array_like=True, tag=90, gc=False):
-    """The sum of all advances of the cluster's clock. From the next entry on, cluster time is this far ahead of real
-    time.
-
-    The sum never decreases.
-    """
+    """The sum of all advances of the clock: how far cluster time is ahead of real time. It never decreases."""
 
     ahead_ms: RowTimeMs
 
@@ -324,9 +302,9 @@ LEASE_COMMITTED, LEASE_GIVEN_BACK, LEASE_EXPIRED = "committed", "given_back", "e
 
 
 class LeaseCalled(Struct, array_like=True, tag=70, frozen=True, gc=False):
-    """The answer of the receive number ``call`` of a lease. It never changes. The first call opens the lease.
+    """The answer of the receive number ``call`` of a lease, which never changes. The first call opens the lease.
 
-    If there are no messages, the call seals the lease: it gets no more messages.
+    A call without messages seals the lease, so it gets no more messages.
     """
 
     queue_id: Number
@@ -341,10 +319,9 @@ class LeaseCalled(Struct, array_like=True, tag=70, frozen=True, gc=False):
 
 
 class LeaseSet(Struct, array_like=True, tag=71, frozen=True, gc=False):
-    """The row of a lease without its calls.
+    """The row of a lease without its calls, which are deleted when it ends.
 
-    ``ended_ms`` is 0 while the lease lives; when it ends, its calls are deleted. ``messages`` is how many messages its
-    calls got.
+    ended_ms: 0 while the lease lives; messages: how many messages its calls got.
     """
 
     queue_id: Number
@@ -370,9 +347,8 @@ class LeaseForgotten(Struct, array_like=True, tag=72, frozen=True, gc=False):
 class TopicSet(Struct, array_like=True, tag=110, frozen=True, gc=False):
     """The full row of a topic.
 
-    - account: Its owner (model/names.py).
-    - attributes: The attributes that were set, as clients read them.
-    - deleted: The number of its deleted subscriptions.
+    account: its owner (model/names.py); attributes: those that were set, as clients read them; deleted: the number of
+    its deleted subscriptions.
     """
 
     number: Number
@@ -394,16 +370,11 @@ class TopicDeleted(Struct, array_like=True, tag=111, frozen=True, gc=False):
 class SubscriptionSet(Struct, array_like=True, tag=112, frozen=True, gc=False):
     """The full row of a subscription.
 
-    - topic: The topic's number.
-    - key: The end of the subscription's ARN.
-    - account: The owner who created it.
-    - principal: The ARN of that caller.
-    - queue_owner: The owner of the queue that takes its messages. The queue may not exist.
-    - base_url: scheme://host:port of this server as the subscriber sees it, for links in messages.
-    - is_pending: Whether it still needs a confirmation; before it, nothing is delivered.
-    - needs_authentication: Whether an unsigned call cannot delete it.
-    - is_left: Whether it was unsubscribed, at ``created_ms``. It is not listed, and pending: its endpoint may restore
-      it.
+    topic: the topic's number; key: the end of the subscription's ARN; account: the owner who created it; principal: the
+    ARN of that caller; queue_owner: the owner of the queue that takes its messages, which may not exist. base_url:
+    scheme://host:port of this server as the subscriber sees it, for links in messages. is_pending: nothing is delivered
+    before a confirmation. needs_authentication: an unsigned call cannot delete it. is_left: it was unsubscribed, at
+    ``created_ms``. It is pending and not listed: its endpoint may restore it.
     """
 
     number: Number
@@ -431,11 +402,9 @@ class SubscriptionDeleted(Struct, array_like=True, tag=113, frozen=True, gc=Fals
 class PublishSet(Struct, array_like=True, tag=114, frozen=True, gc=False):
     """The full row of a publish with too many copies for one entry, and the subscriptions that it still waits for.
 
-    - number: The number from which its MessageId and SequenceNumber are made.
-    - waiting: The numbers of the subscriptions chosen at the publish, in order. Each is the distance from the one
-      before (``distances``, ``from_distances``), which mostly takes one byte.
-    - is_structured: Whether ``message`` has a text for each protocol.
-    - is_checked: Whether the policies of the queues apply.
+    number: the number from which its MessageId and SequenceNumber are made. is_structured: ``message`` has a text for
+    each protocol. is_checked: the policies of the queues apply. waiting: the numbers of the subscriptions chosen at the
+    publish, in order. Each is the distance from the one before (``distances``, ``from_distances``), mostly one byte.
     """
 
     number: Number
@@ -478,10 +447,8 @@ class QueueRestored(Struct, array_like=True, tag=32, gc=False):
 class UntouchedRestored(Struct, array_like=True, tag=33, gc=False):
     """A page of messages on disk. It is made from rows, and never in a log. Pages of a queue come in order.
 
-    - first, last: The sequences at the ends of the page.
-    - firsts, lasts: The ranges in it that were never received and never delayed. RowsRestored has the other living
-      messages.
-    - last_sent_ms: When the newest message in it was sent.
+    first, last: the sequences at the ends of the page; firsts, lasts: the ranges in it that were never received and
+    never delayed (RowsRestored has the others); last_sent_ms: when the newest message in it was sent.
     """
 
     queue_id: int
