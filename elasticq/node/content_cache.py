@@ -102,8 +102,8 @@ class ContentCache:
         order = queue.order
         if order.progress(sequence) < self._prefetch_at.get(queue.id, 0):
             return
-        ahead = order.cold_ahead()
-        self._prefetch_at[queue.id] = order.look_again_at(ahead, sequence)
+        ahead = order.missing_ahead()
+        self._prefetch_at[queue.id] = order.next_prefetch_at(ahead, sequence)
         if ahead:
             self.want(queue.id, ahead)
 

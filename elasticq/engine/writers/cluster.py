@@ -49,7 +49,7 @@ def _took_over(state: State, mutation: m.TookOver, undo: Undo | None) -> None:
         state.grace.spans = [known for known in state.grace.spans if known[1] > span[0] - 43_200_000]
         state.grace.spans = [*state.grace.spans, span][-GRACE_SPANS_MAX:]
         for queue in (*state.queues.values(), *state.deleted_queues.values()):
-            queue.order.hide_again(span[0])
+            queue.order.recheck_returned(span[0])
 
 
 def _took_over_rows(mutation: m.TookOver) -> list[RowChange]:
