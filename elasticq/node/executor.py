@@ -252,7 +252,7 @@ class Executor:
         self._replies.answer(call, ticket, outcome, self._journal.head_index(), now_ms)
 
     def _count_attempt(self, call: Call, decision: Decision) -> None:
-        """Number the repeated answers to one receive.
+        """Count the repeated answers to one receive.
 
         Its messages become visible again only if all answers are returned.
 

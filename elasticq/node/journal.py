@@ -291,7 +291,7 @@ class Journal:
     def committed_state(self) -> tuple[State, Base]:
         """Return the state and the base at the commit index, for a snapshot.
 
-        This rolls back uncommitted entries, so call it only in a forked copy of this member's process.
+        This rolls back uncommitted entries. While there are any, call it only in a forked copy of the process.
         """
         self._roll_back()
         replica = self._replica

@@ -52,7 +52,7 @@ def test_member_that_is_not_master_refuses(cluster: Cluster, order: Order) -> No
     [
         (AddVoter("d"), "d is no learner"),
         (RemoveVoter("d"), "d is no voter"),
-        (ReplaceVoter("d"), "no member has come under the name of d"),
+        (ReplaceVoter("d"), "no new member has the name of d"),
     ],
 )
 def test_orders_about_nobody_are_refused(cluster: Cluster, order: Order, reason: str) -> None:

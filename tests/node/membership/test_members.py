@@ -109,8 +109,8 @@ def test_contradicting_numbers_found_nothing_and_are_named() -> None:
         cluster.introduce(one, other)
     cluster.advance(3_000)
     assert cluster.masters() == []
-    assert "--nodes contradicts: 2 here, 3 elsewhere" in reason(cluster, A)
-    assert "--nodes contradicts: 3 here, 2 elsewhere" in reason(cluster, C)
+    assert "--nodes differs: 2 here, 3 elsewhere" in reason(cluster, A)
+    assert "--nodes differs: 3 here, 2 elsewhere" in reason(cluster, C)
 
 
 def test_too_many_fresh_members_found_nothing_until_one_leaves() -> None:
