@@ -100,7 +100,7 @@ def test_order_of_a_master_that_is_deposed_is_answered_once_as_open(cluster: Clu
     cluster.advance(1_500)
     outcome = cluster.answer(master, ticket)
     assert isinstance(outcome, OrderRefused)
-    assert "look at the status" in outcome.reason
+    assert "check the status" in outcome.reason
     cluster.elect_other(master)
     cluster.heal()
     cluster.advance(1_000)
