@@ -1,12 +1,12 @@
-"""Rules of leases, beside those of every queue: each id has one answer for ever, and a lease lives and ends as a whole.
+"""Rules for leases, in addition to those of every queue: each id has one answer for ever, and a lease ends as a whole.
 
 lease_differs    one id was answered with two lists of handles, or one handle under two ids
 lease_unsealed   messages under an id that was first asked after an empty answer had sealed the lease
-lease_revived    messages, or a change that succeeded, after LeaseExpired, a commit or giving back
-lease_short      LeaseExpired although the lease lives for certain
+lease_revived    messages, or a successful change, after LeaseExpired, a commit or a release
+lease_short      LeaseExpired although the lease was certainly active
 
-The rules of all messages hold, too: a message of a living lease that another client got is early, one that came
-back after a commit is resurrected, and one that a commit removed although no answer showed it is lost.
+The rules for all messages hold, too. A message of an active lease that another client got is early. One that is
+received after a commit is resurrected. One that a commit removed although no answer contained it is lost.
 """
 
 from collections import defaultdict
@@ -71,7 +71,7 @@ def _unsealed(told: LeaseHistory) -> list[Finding]:
 
 def _revived(lease: str, told: LeaseHistory) -> list[Finding]:
     over: list[Receive | LeaseChange] = [receive for receive in told.receives if receive.is_expired]
-    # LeaseExpired for a whole batch may have been another lease's.
+    # A LeaseExpired for a whole batch may have been about another lease.
     over += [change for change in told.changes if _ends(change) or (change.is_expired and change.lease == lease)]
     over_us = min((each.complete_us for each in over if each.complete_us is not None), default=None)
     if over_us is None:
@@ -90,7 +90,10 @@ def _ends(change: LeaseChange) -> bool:
 
 
 def _short(queue_history: QueueHistory, lease: str, told: LeaseHistory) -> list[Finding]:
-    """The LeaseExpired that came too soon; a commit or giving back may have its effect whatever it was answered."""
+    """Return the findings about LeaseExpired that came too early.
+
+    A commit or release may have its effect even without an ok answer.
+    """
     ends_us = min((each.invoke_us for each in told.changes if each.action != "renew"), default=1 << 62)
     return [
         Finding(LEASE_SHORT, f"{lease}: LeaseExpired to {_told(receive)}", receive.complete_us)
