@@ -59,8 +59,8 @@ def _moved_early(source: CreateQueue | None, deliveries: list[Delivery]) -> list
 def _moved_twice(deliveries: list[Delivery]) -> list[Finding]:
     """Return the findings in one place. A receipt handle that was answered twice is one delivery."""
     findings = []
-    told = {delivery.message.receipt_handle: delivery for delivery in deliveries}
-    for one, other in combinations(told.values(), 2):
+    by_handle = {delivery.message.receipt_handle: delivery for delivery in deliveries}
+    for one, other in combinations(by_handle.values(), 2):
         same_count = one.message.receive_count == other.message.receive_count > 0
         if same_count or one.message.sequence_number != other.message.sequence_number:
             evidence = f"{one}, then {other}: receive {other.message.receive_count} of both, or two sequence numbers"

@@ -93,7 +93,7 @@ def _overtaken(queue_history: QueueHistory, queue: str, lives: list[Life]) -> li
     findings = []
     is_left = queue_history.is_left(queue)
     for at, life in enumerate(lives):
-        for delivery in _first_told(life.deliveries):
+        for delivery in _distinct(life.deliveries):
             together = _together(queue_history, delivery)
             for earlier in lives[:at]:
                 if earlier.message_id not in together and _is_there(
@@ -116,7 +116,7 @@ def _together(queue_history: QueueHistory, delivery: Delivery) -> set[str]:
     return {message.message_id for message in receive.messages}
 
 
-def _first_told(deliveries: list[Delivery]) -> list[Delivery]:
+def _distinct(deliveries: list[Delivery]) -> list[Delivery]:
     """Return the deliveries by time, without those that only repeat one for a ReceiveRequestAttemptId."""
     found: dict[str, Delivery] = {}
     for delivery in sorted(deliveries, key=lambda each: each.completed_us):

@@ -74,7 +74,7 @@ def check(
     return sorted(findings, key=lambda finding: (finding.at_us, finding.name, finding.evidence))
 
 
-def _told(held: Held) -> str:
+def _describe(held: Held) -> str:
     return f"{held.consumer} held it [{held.from_us}..{held.until_us} us] with {held.token}"
 
 
@@ -90,7 +90,9 @@ def _two_holders(of_resource: list[Held], session_us: int, jumped_us: list[int])
             is_same = one.consumer == other.consumer
             if is_same or one.until_us == one.from_us or _is_excused(other, one, session_us, jumped_us):
                 continue
-            findings.append(Finding(TWO_HOLDERS, f"{one.resource}: {_told(other)}, and {_told(one)}", one.from_us))
+            findings.append(
+                Finding(TWO_HOLDERS, f"{one.resource}: {_describe(other)}, and {_describe(one)}", one.from_us)
+            )
         open_.append(one)
     return findings
 
@@ -182,7 +184,7 @@ def fewest_moves(counts: dict[str, int], wanted: dict[str, Fraction]) -> int:
     return sum(each for each in above.values() if each > 0) - min(beyond, keeping)
 
 
-class _Sharing:
+class _GroupState:
     """The group as the decisions of its masters made it."""
 
     def __init__(self) -> None:
@@ -252,7 +254,7 @@ class _Sharing:
 
 def _needless(history: list[Event]) -> list[Finding]:
     findings = []
-    sharing = _Sharing()
+    sharing = _GroupState()
     for event in history:
         if isinstance(event, Revoked) and sharing.is_needless(event):
             evidence = f"{event.resource} was revoked from {sharing.holder.get(event.resource)}, though all was even"
@@ -275,7 +277,7 @@ def _at_rest(held: dict[str, list[Held]], rest: Rest, session_us: int) -> list[F
         known = [each for each in held.get(resource, ()) if each.from_us <= rest.at_us]
         newest = max(known, key=lambda each: (each.token, each.from_us), default=None)
         if newest is None or newest.consumer not in counts or _end_us(newest) <= rest.at_us - session_us:
-            idle.append(f"{resource} ({'never' if newest is None else _told(newest)})")
+            idle.append(f"{resource} ({'never' if newest is None else _describe(newest)})")
         else:
             counts[newest.consumer] += 1
     if len(idle) > len(rest.resources) - sum(wanted.values()):
@@ -283,8 +285,8 @@ def _at_rest(held: dict[str, list[Held]], rest: Rest, session_us: int) -> list[F
         findings.append(Finding(NOT_HELD, evidence, rest.at_us))
     wrong = [consumer for consumer, share in wanted.items() if abs(counts[consumer] - share) >= 1]
     if wrong and not idle:
-        told = ", ".join(f"{each} holds {counts[each]} of {float(wanted[each]):.2f}" for each in wanted)
-        findings.append(Finding(UNEVEN, f"{', '.join(wrong)}: {told}", rest.at_us))
+        counts_text = ", ".join(f"{each} holds {counts[each]} of {float(wanted[each]):.2f}" for each in wanted)
+        findings.append(Finding(UNEVEN, f"{', '.join(wrong)}: {counts_text}", rest.at_us))
     return findings
 
 

@@ -65,14 +65,14 @@ def _unexpected(queue_history: QueueHistory) -> list[Finding]:
     for message in queue_history.messages.values():
         groups = {sent.group for _, sent in message.sends}
         for delivery in message.deliveries:
-            queue, told = delivery.taken_by.queue, delivery.message
-            before = body_of.setdefault(told.message_id, told.body)
+            queue, handed_out = delivery.taken_by.queue, delivery.message
+            before = body_of.setdefault(handed_out.message_id, handed_out.body)
             if queue not in queue_history.places(message.queue):
-                evidence = f"{delivery}: nobody sent {told.body[:60]!r} to {queue}"
-            elif before != told.body:
-                evidence = f"{delivery}: body {told.body[:60]!r}, before {before[:60]!r}"
-            elif told.group and told.group not in groups:
-                evidence = f"{delivery}: of group {told.group}, sent to {', '.join(sorted(groups))}"
+                evidence = f"{delivery}: nobody sent {handed_out.body[:60]!r} to {queue}"
+            elif before != handed_out.body:
+                evidence = f"{delivery}: body {handed_out.body[:60]!r}, before {before[:60]!r}"
+            elif handed_out.group and handed_out.group not in groups:
+                evidence = f"{delivery}: of group {handed_out.group}, sent to {', '.join(sorted(groups))}"
             else:
                 continue
             findings.append(Finding(UNEXPECTED, evidence, delivery.completed_us))

@@ -138,10 +138,10 @@ class QueueHistory:
         for repeats in self.attempts.values():
             self._prolong(repeats)
         for change in self.lease_changes:
-            for (queue, lease), told in self.leases.items():
+            for (queue, lease), lease_history in self.leases.items():
                 is_meant = lease.startswith(change.lease) if change.lease.endswith("/") else lease == change.lease
                 if queue == change.queue and is_meant:
-                    told.changes.append(change)
+                    lease_history.changes.append(change)
 
     def _add(self, event: Event) -> None:
         self.end_us = max(self.end_us, event.invoke_us, event.complete_us or 0)
@@ -287,8 +287,8 @@ class QueueHistory:
         """
         taken_by = delivery.taken_by
         if taken_by.lease:
-            told = self.leases[taken_by.queue, taken_by.lease]
-            return told.deadline_us(by_us) - self.early_us(told.began_us, by_us)
+            lease_history = self.leases[taken_by.queue, taken_by.lease]
+            return lease_history.deadline_us(by_us) - self.early_us(lease_history.began_us, by_us)
         from_us = max(taken_by.invoke_us, taken_by.attempted_us)  # a retry restarts the timeout
         bound_us = self.early_us(from_us, by_us)
         until_us = from_us + taken_by.visibility_ms * 1_000 - bound_us

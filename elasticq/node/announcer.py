@@ -61,7 +61,7 @@ class Announcer:
             return
         linked_term, time_ms = self._clock.reading(now_ms)
         for proxy in self._proxies:
-            told = MasterIs(
+            report = MasterIs(
                 cluster=replica.cluster,
                 sender=replica.member_id,
                 to=proxy,
@@ -71,4 +71,4 @@ class Announcer:
                 time_ms=time_ms if linked_term else 0,
                 may_make_guids=self._forwarder.may_make_guids(),
             )
-            self._effects.frames.append(Frame(proxy, encode(told), 0))
+            self._effects.frames.append(Frame(proxy, encode(report), 0))

@@ -123,7 +123,7 @@ class Keeper(ABC):
         """Answer, or end, the call of a message whose content cannot be read."""
 
     @abstractmethod
-    def _go_on_elsewhere(self, sent: Sent, now_ms: int) -> None:
+    def _retry_elsewhere(self, sent: Sent, now_ms: int) -> None:
         """Pass on again a call that the other member did not execute, because it is not the master."""
 
     def take(self, frame: bytes, link: str, now_ms: int) -> None:
@@ -223,7 +223,7 @@ class Keeper(ABC):
         found = self._pending_calls.cancelled(ticket)
         if found is not None:
             number, to = found
-            self._write(self._forwarded(Withdraw, to, number=number))
+            self._write(self._message(Withdraw, to, number=number))
         else:
             self._waiting_calls.cancel(ticket)
 
@@ -242,18 +242,18 @@ class Keeper(ABC):
         """Ask the other member once to answer a receive or heartbeat that may wait there."""
         if may_wait(sent.held.call) and not sent.is_ending:
             sent.is_ending = True
-            self._write(self._forwarded(Withdraw, sent.to, number=number, wants_answer=True))
+            self._write(self._message(Withdraw, sent.to, number=number, wants_answer=True))
 
     def undelivered(self, result: ReceiveMessageResult) -> None:
         """Return the messages of the master's answer, which could not be written to its client, to the master."""
         route = self._route()
         if route is not None:
-            self._give_to(route[0], result)
+            self._return_messages_to(route[0], result)
 
-    def _give_to(self, to: str, result: ReceiveMessageResult) -> None:
-        self._write(self._forwarded(GiveBack, to, number=self._pending_calls.next_number(), result=result))
+    def _return_messages_to(self, to: str, result: ReceiveMessageResult) -> None:
+        self._write(self._message(GiveBack, to, number=self._pending_calls.next_number(), result=result))
 
-    def _leave_former_masters(self, is_former: Callable[[str], bool], now_ms: int) -> None:
+    def _abandon_former_masters(self, is_former: Callable[[str], bool], now_ms: int) -> None:
         """Handle the calls at former masters, for which ``is_former`` is true.
 
         Pass on again at once the calls that may be passed on twice. For the others wait up to FAREWELL_MS: a former
@@ -261,9 +261,9 @@ class Keeper(ABC):
         """
         moved = self._pending_calls.lost_with(is_former, lambda sent: self._waiting_calls.may_go_on(sent.held, now_ms))
         self._pending_calls.hasten(is_former, now_ms + FAREWELL_MS)
-        self._go_on_without_answer(moved, now_ms)
+        self._retry_unanswered(moved, now_ms)
 
-    def _go_on_without_answer(self, given_up: list[Sent], now_ms: int) -> None:
+    def _retry_unanswered(self, given_up: list[Sent], now_ms: int) -> None:
         """Pass unanswered calls on again if they have an invocation id or only read, until their time is over.
 
         Answer the others. A call may have crashed its master, so it goes to one other master, and not to a third.
@@ -287,11 +287,11 @@ class Keeper(ABC):
         """End the waits whose time is over: for a master, and for an answer of the master."""
         while (expired := self._waiting_calls.pop_expired(now_ms)) is not None:
             self._give_up(expired, now_ms)
-        self._go_on_without_answer(self._pending_calls.expired(now_ms), now_ms)
+        self._retry_unanswered(self._pending_calls.expired(now_ms), now_ms)
 
     # --- answers ----------------------------------------------------------------------
 
-    def _forwarded(self, kind: type, to: str, **fields: object) -> AnyForwardingMessage:
+    def _message(self, kind: type, to: str, **fields: object) -> AnyForwardingMessage:
         head = {"cluster": self.cluster(), "sender": self._member_id, "to": to}
         forwarded: AnyForwardingMessage = kind(**{**head, "incarnation": self._pending_calls.incarnation, **fields})
         return forwarded
@@ -317,7 +317,7 @@ class Keeper(ABC):
         sent = self._pending_calls.arrived(forwarded.number)
         if sent is None:
             if isinstance(outcome, ReceiveMessageResult) and outcome.messages:
-                self._give_to(forwarded.sender, outcome)
+                self._return_messages_to(forwarded.sender, outcome)
         else:
             self._effects.replies.append(Reply(sent.held.ticket, outcome, 0))
 
@@ -342,7 +342,7 @@ class Keeper(ABC):
         if sent is None:
             return
         sent.held.is_uncertain = sent.was_uncertain
-        self._go_on_elsewhere(sent, now_ms)
+        self._retry_elsewhere(sent, now_ms)
 
 
 def _check(frame: Frame) -> None:

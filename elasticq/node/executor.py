@@ -56,7 +56,7 @@ UNREADABLE: Final = (
     "Messages of this queue cannot be read from the disk any more, and are lost; a retry passes over them."
 )
 
-_NOWHERE: Final[frozenset[int]] = frozenset()
+_NO_PARTITIONS: Final[frozenset[int]] = frozenset()
 # After these a waiting receive of their queue may find a message, or must learn that the queue was deleted.
 _WAKING = (m.MessageStored, m.VisibilityChanged, m.ReceiveReturned, m.QueueDeleted, m.QueueAttributesSet)
 # after these, in a queue that blocks message groups, the next message of a group may be available
@@ -141,7 +141,7 @@ class Executor:
             decision = self._safe_executor.decide(execute, self._state, call, self._context)
             if type(decision.result) is ReceiveMessageResult:  # sends skip this block, because they are the hot path
                 if decision.mutations and _found_nothing(decision.result):
-                    decision = self._look_again(call, decision, now_ms)
+                    decision = self._move_dead_letters(call, decision, now_ms)
                 if _found_nothing(decision.result) and is_leased(call):
                     if not decision.mutations and self._wait(call, ticket, now_ms):
                         return
@@ -153,7 +153,7 @@ class Executor:
             if mutations:
                 self.change(decision, now_ms, call, ticket)
                 if not self._is_volatile and type(result) is ReceiveMessageResult:
-                    self._took(mutations[0])
+                    self._prefetch_after(mutations[0])
                 return
         except SqsError as error:
             if type(error) is not QueueDoesNotExist or self._context.template is None:
@@ -161,7 +161,7 @@ class Executor:
                 return
             no_queue = error.without_frames()  # without frames, because one of them is this function's
         except ContentsMissing as missing:
-            self._park(call, ticket, missing.sequences)
+            self._await_contents(call, ticket, missing.sequences)
             return
         except Unfinished as unfinished:
             if not self.matchings.add(call, ticket, unfinished.matching):
@@ -194,7 +194,7 @@ class Executor:
         else:
             self._answer(call, ticket, error, now_ms)
 
-    def _look_again(self, call: Call, decision: Decision, now_ms: int) -> Decision:
+    def _move_dead_letters(self, call: Call, decision: Decision, now_ms: int) -> Decision:
         """Move the dead letters that a receive found instead of messages, and execute it again, until it finds none.
 
         Beyond the bounds of DEAD_LETTERS its result is empty, and the returned decision moves the dead letters found
@@ -283,7 +283,7 @@ class Executor:
 
     # --- contents on disk ----------------------------------------------------------
 
-    def _park(self, call: Call, ticket: Ticket, sequences: list[int]) -> None:
+    def _await_contents(self, call: Call, ticket: Ticket, sequences: list[int]) -> None:
         """Let a call wait for contents that are on disk. It is executed again when they are in memory."""
         assert isinstance(call.command, (ReceiveMessage, Peek, ById))
         queue_id = self._queue_of(call, call.command)
@@ -307,7 +307,7 @@ class Executor:
         for call, ticket in self._awaiting_contents.pop(queue_id, ()):
             self._answer(call, ticket, ServiceUnavailable(UNREADABLE), now_ms)
 
-    def _took(self, mutation: m.Mutation) -> None:
+    def _prefetch_after(self, mutation: m.Mutation) -> None:
         if not isinstance(mutation, m.MessagesReceived):
             return  # it only moved dead letters
         self._content_cache.taken(self._state.queues[mutation.queue_id], mutation.sequences[-1])
@@ -386,13 +386,13 @@ class Executor:
 
     def _serve_waiters(self, queue_id: int, now_ms: int) -> None:
         """Answer the receives that wait at a queue, in their order, as long as it has messages for them."""
-        in_vain, queues = _NOWHERE, self._state.queues
+        in_vain, queues = _NO_PARTITIONS, self._state.queues
         while waiter := self.waiters.next(queue_id, in_vain, queues.get(queue_id), self._context.now_ms):
             self._journal.stamp_command(now_ms)
             try:
                 decision = self._safe_executor.decide(execute, self._state, waiter.call, self._context)
                 if decision.mutations and _found_nothing(decision.result):
-                    decision = self._look_again(waiter.call, decision, now_ms)
+                    decision = self._move_dead_letters(waiter.call, decision, now_ms)
                     if waiter.is_over:  # moving its dead letters has woken and answered it
                         continue
                 if decision.mutations and _found_nothing(decision.result) and is_leased(waiter.call):
@@ -425,7 +425,7 @@ class Executor:
                 self._journal.close_if_free(now_ms)
             self._answer(waiter.call, waiter.ticket, result, now_ms)
             if mutations and not self._is_volatile:
-                self._took(mutations[0])
+                self._prefetch_after(mutations[0])
             self._wake(mutations, now_ms, besides=queue_id)
             if not _is_plain(result):
                 self._serve_twins(waiter, now_ms)
@@ -466,7 +466,7 @@ class Executor:
         except SqsError as error:
             self._answer(call, ticket, error.without_frames(), now_ms)
         except ContentsMissing as missing:
-            self._park(call, ticket, missing.sequences)
+            self._await_contents(call, ticket, missing.sequences)
 
     def _answer_waiter(self, waiter: Waiter, outcome: Result | SqsError, now_ms: int) -> None:
         """Answer a waiting receive, unless it was answered when dead letters moved."""

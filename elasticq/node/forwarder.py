@@ -99,7 +99,7 @@ class Forwarder(Keeper):
             # this member is taking over; if it returned the call, the sender would send it again at once
             self._hold(held, now_ms)
         elif isinstance(ticket, Remote):
-            self._write(self._forwarded(NotMaster, ticket.sender, incarnation=ticket.incarnation, number=ticket.number))
+            self._write(self._message(NotMaster, ticket.sender, incarnation=ticket.incarnation, number=ticket.number))
         elif self._members.was_removed:
             self._refuse(held)
         elif (route := self._route()) is not None:
@@ -163,8 +163,8 @@ class Forwarder(Keeper):
         A member without a link sends no more answers, so its calls are retried or answered.
         """
         master, linked = self._replica.master, self._members.linked
-        self._go_on_without_answer(self._pending_calls.lost_with(lambda to: to not in linked), now_ms)
-        self._leave_former_masters(lambda to: master not in (None, to), now_ms)
+        self._retry_unanswered(self._pending_calls.lost_with(lambda to: to not in linked), now_ms)
+        self._abandon_former_masters(lambda to: master not in (None, to), now_ms)
         self.go_on_with_waiting_calls(now_ms)
 
     def go_on_with_waiting_calls(self, now_ms: int) -> None:
@@ -183,7 +183,7 @@ class Forwarder(Keeper):
         else:
             self._refuse(held)
 
-    def _go_on_elsewhere(self, sent: Sent, now_ms: int) -> None:
+    def _retry_elsewhere(self, sent: Sent, now_ms: int) -> None:
         election = self._replica.election
         if sent.to == election.refused_by:
             election.refused_by = None  # that member hears no master either
@@ -243,7 +243,7 @@ class Forwarder(Keeper):
         if header.tag == FORWARD_TAG:
             remote = Remote(header.sender, header.incarnation, header.number)
             if self._pending_calls.take(remote):
-                self._mail(remote, refused_call(reason))
+                self._send_answer(remote, refused_call(reason))
         else:
             self._answer_refused(header, reason)
 
@@ -285,14 +285,14 @@ class Forwarder(Keeper):
         except SqsError as error:
             raise FrameError(f"GiveBack: {error.code}") from error
         if self._pending_calls.take(Remote(forwarded.sender, forwarded.incarnation, forwarded.number)):
-            self._take_back(result, now_ms)
+            self._return_messages(result, now_ms)
 
-    def _take_back(self, result: ReceiveMessageResult, now_ms: int) -> None:
+    def _return_messages(self, result: ReceiveMessageResult, now_ms: int) -> None:
         """Return the messages of an answer that did not reach the client of another member."""
         if self._leadership.serving:
             self._executor.give_back(result, now_ms)
         elif self._master is not None:
-            self._give_to(self._master, result)
+            self._return_messages_to(self._master, result)
 
     def retire(self, now_ms: int) -> list[HeldCall]:
         """Return the calls that the next Node of this process continues with. Answer all other calls that wait here."""
@@ -324,16 +324,16 @@ class Forwarder(Keeper):
                 kept.append(reply)
                 continue
             assert isinstance(outcome, (Result, SqsError)), "orders are not passed on"
-            is_mailed = not self._has_left(ticket.sender) and self._mail(ticket, outcome)
+            is_mailed = not self._has_left(ticket.sender) and self._send_answer(ticket, outcome)
             if not is_mailed and isinstance(outcome, ReceiveMessageResult) and outcome.messages:
                 unsent.append(outcome)
         replies[:] = kept
         for result in unsent:
-            self._take_back(result, now_ms)
+            self._return_messages(result, now_ms)
         if unsent:
             self.mail_answers(now_ms)
 
-    def _mail(self, ticket: Remote, outcome: Result | SqsError) -> bool:
+    def _send_answer(self, ticket: Remote, outcome: Result | SqsError) -> bool:
         """Send an answer to the member that passed its call on.
 
         If the answer cannot be sent, send InternalFailure instead and return False.

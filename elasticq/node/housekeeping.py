@@ -43,13 +43,13 @@ class Housekeeping:
         "_deliver_at_ms",
         "_dirty_seen",
         "_executor",
-        "_give_back_at_ms",
         "_groups_at_ms",
         "_journal",
         "_log_kept_bytes",
         "_match_at_ms",
         "_move_at_ms",
         "_mover",
+        "_reclaim_at_ms",
         "_release_at_ms",
         "_replica",
         "_safe_executor",
@@ -88,7 +88,7 @@ class Housekeeping:
         self._sweep_at_ms = 0
         self._move_at_ms = 0
         self._deliver_at_ms = 0
-        self._give_back_at_ms = 0
+        self._reclaim_at_ms = 0
         self._groups_at_ms = 0
         self._match_at_ms = 0
         self._release_at_ms = 0
@@ -114,7 +114,7 @@ class Housekeeping:
         if deliveries.has_work(self._state):
             self._deliver(now_ms)
         if self._state.groups:
-            self._share_out(now_ms)
+            self._rebalance_groups(now_ms)
 
     def _match(self, now_ms: int) -> None:
         """Do one slice of matching for a waiting publish. Execute the publish when its matching is complete."""
@@ -164,7 +164,7 @@ class Housekeeping:
             self._deliver_at_ms = now_ms + SWEEP_MS
         self._executor.change(self._safe_executor.own(step.mutations), now_ms)
 
-    def _share_out(self, now_ms: int) -> None:
+    def _rebalance_groups(self, now_ms: int) -> None:
         """Do the next step for consumer groups. It ends sessions on time, to the millisecond."""
         self._note_advances()
         if now_ms < self._groups_at_ms and not self._are_groups_urgent():
@@ -211,13 +211,13 @@ class Housekeeping:
 
     def give_back(self, now_ms: int) -> None:
         """Release the next part of purged memory on a member that is not serving. On a master the sweep does it."""
-        if self._state.trash and now_ms >= self._give_back_at_ms:
+        if self._state.trash and now_ms >= self._reclaim_at_ms:
             is_more_waiting = reclaim(self._state, self._replica.commit_index)
-            self._give_back_at_ms = now_ms + (SWEEP_AGAIN_MS if is_more_waiting else SWEEP_MS)
+            self._reclaim_at_ms = now_ms + (SWEEP_AGAIN_MS if is_more_waiting else SWEEP_MS)
 
     def give_back_at_ms(self) -> int | None:
         """Return when a member that is not serving releases more memory; None if nothing is left."""
-        return self._give_back_at_ms if self._state.trash else None
+        return self._reclaim_at_ms if self._state.trash else None
 
     def compact(self) -> None:
         """Forget old log entries of a memory-only member.

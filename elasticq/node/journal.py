@@ -92,7 +92,7 @@ class Journal:
         self._undo_from = 0  # entries from here on keep their undo; 0: this member is alone and keeps none
         self._uncommitted: deque[Committed] = deque()
         # entries that the log is about to get, by index, with their decoded mutations
-        self._read: dict[int, tuple[bytes, list[m.Mutation]]] = {}
+        self._decoded: dict[int, tuple[bytes, list[m.Mutation]]] = {}
 
     # --- time ---------------------------------------------------------------------
 
@@ -223,7 +223,7 @@ class Journal:
             return
         if log.term_at(message.prev_index) == message.prev_term:
             fresh = [entry for entry in message.entries if log.term_at(entry.index) != entry.term]
-            self._read |= {entry.index: (entry.payload, read_payload(entry)) for entry in fresh}
+            self._decoded |= {entry.index: (entry.payload, read_payload(entry)) for entry in fresh}
 
     def apply_to_end(self) -> None:
         """Apply the log up to its end, as a new master must. Uncommitted entries can be rolled back."""
@@ -231,14 +231,14 @@ class Journal:
         assert self.applied_index == replica.commit_index, "a follower applies what is committed"
         for index in range(self.applied_index + 1, replica.log.last_index + 1):
             self._apply_entry(index, keep_undo=replica.has_company)
-        self._read.clear()
+        self._decoded.clear()
         self._clock.ahead_ms = self._state.ahead_ms
 
     def _apply_entry(self, index: int, *, keep_undo: bool) -> None:
         assert index == self.applied_index + 1
         undo: Undo | None = [] if keep_undo else None
         entry = self._replica.log.entry(index)
-        payload, mutations = self._read.pop(index, (b"", []))
+        payload, mutations = self._decoded.pop(index, (b"", []))
         if payload is not entry.payload:  # the entry was in the log at the start, or another one was decoded
             mutations = m.decode(entry.payload)
         self._state.index = index

@@ -177,20 +177,20 @@ class Node(Driven):
         """
         self.clock.start(now_ms, wall_ms)
         self.replica.start(now_ms)
-        self._leave(now_ms)
+        self._finish_input(now_ms)
 
     def submit(self, call: Call, ticket: Ticket, now_ms: int) -> None:
         """Execute a call. Its answer comes out as a Reply, at once or after a later input."""
         if not self.leadership.serving:
             self._forwarder.submit(call, ticket, now_ms)
             if self._waiting_calls:
-                self._leave(now_ms)
+                self._finish_input(now_ms)
             return
         self._executor.admit(call, ticket, now_ms)
         executor = self._executor
         is_awaited = executor.waiters.count or executor.heartbeats.count
         if is_awaited or not (self.replica.commits_alone or self.journal.is_only_joining()):
-            self._leave(now_ms)
+            self._finish_input(now_ms)
         else:
             self.effects.wake_at_ms = self.housekeeping.next_at_ms()  # nothing else can be due
 
@@ -213,7 +213,7 @@ class Node(Driven):
         """Forget the waiting call of a client that disconnected. Any other ticket changes nothing."""
         self._executor.cancel(ticket)
         self._forwarder.cancelled(ticket)
-        self._leave(now_ms)
+        self._finish_input(now_ms)
 
     def undelivered(self, result: Result, now_ms: int) -> None:
         """Make the messages of a receive visible again, because its answer could not be written."""
@@ -222,7 +222,7 @@ class Node(Driven):
                 self._executor.give_back(result, now_ms)
             else:
                 self._forwarder.undelivered(result)
-        self._leave(now_ms)
+        self._finish_input(now_ms)
 
     def receive(self, frame: bytes, now_ms: int, link: str = "") -> None:
         """Handle a frame of another member. Raise FrameError for a refused frame, which changes nothing.
@@ -230,7 +230,7 @@ class Node(Driven):
         ``link`` is the id that the other end has proved, empty if unknown. A frame of another sender is refused.
         """
         self._take_frame(frame, now_ms, link)
-        self._leave(now_ms)
+        self._finish_input(now_ms)
 
     def receive_all(self, frames: list[tuple[str, bytes]], now_ms: int) -> list[tuple[str, FrameError]]:
         """Handle frames that arrived together, each with its link. Their calls share one entry.
@@ -251,7 +251,7 @@ class Node(Driven):
             except FrameError as error:
                 refused[link] = error
         self.journal.gathers = False
-        self._leave(now_ms)
+        self._finish_input(now_ms)
         return [*refused.items(), *unread]
 
     def _take_frame(self, frame: bytes, now_ms: int, link: str) -> None:
@@ -279,7 +279,7 @@ class Node(Driven):
         self.members.met(peer, now_ms)
         self._announcer.met(peer, now_ms)
         self._event_log.look()
-        self._leave(now_ms)
+        self._finish_input(now_ms)
 
     def lost(self, member_id: str, now_ms: int) -> None:
         """Handle the loss of the link to another member. The receives that wait here for its clients are removed."""
@@ -289,7 +289,7 @@ class Node(Driven):
         self._executor.forget_waiting_of(member_id)
         self._forwarder.master_changed(now_ms)
         self._event_log.look()
-        self._leave(now_ms)
+        self._finish_input(now_ms)
 
     def introduce(self) -> Peer:
         """Return the greeting by which this member describes itself to others."""
@@ -307,7 +307,7 @@ class Node(Driven):
             voters = self._voter_changes.order(order, ticket)
             if voters is not None:
                 self.journal.propose_voters(voters, now_ms)
-        self._leave(now_ms)
+        self._finish_input(now_ms)
 
     def _transfer(self, name: str, ticket: Ticket, now_ms: int) -> None:
         to = self._voter_changes.other_voter(name) if name else ""
@@ -332,7 +332,7 @@ class Node(Driven):
     def synced(self, token: int, now_ms: int) -> None:
         """Note that all records handed out up to ``token`` are durable."""
         self.replica.synced(token, now_ms)
-        self._leave(now_ms)
+        self._finish_input(now_ms)
 
     def stored(self, index: int, now_ms: int) -> None:
         """Note that the rows on disk hold everything up to ``index``.
@@ -346,14 +346,14 @@ class Node(Driven):
             self.replica.compact(index, self.settings.log_kept_bytes)
             self.effects.log_floor = self.replica.log.base_index
         self._executor.release_senders(now_ms)
-        self._leave(now_ms)
+        self._finish_input(now_ms)
 
     def fetched(self, fetch: Fetch, contents: list[m.MessageStored], now_ms: int) -> None:
         """Handle the answer to a fetch: at least the first of the requested messages that still exist."""
         if not self.replica.is_whole:
             return  # the rows may lack some of the messages
         self._executor.fetched(fetch, contents, now_ms)
-        self._leave(now_ms)
+        self._finish_input(now_ms)
 
     def damaged(self, queue_id: int, sequences: list[int], now_ms: int) -> bool:
         """Handle the loss of message contents that cannot be read any more.
@@ -368,7 +368,7 @@ class Node(Driven):
             self.replica.lost_rows(now_ms)
         elif self.leadership.serving:
             self._executor.lose_contents(queue_id, sequences, now_ms)
-        self._leave(now_ms)
+        self._finish_input(now_ms)
         return bool(self.replica.others or sequences)
 
     def set_full(self, reason: str | None, now_ms: int) -> None:
@@ -377,7 +377,7 @@ class Node(Driven):
             self.hand_over(now_ms)  # another member may have space
         self._backpressure.full_reason = reason
         self._executor.release_senders(now_ms)
-        self._leave(now_ms)
+        self._finish_input(now_ms)
 
     def tick(self, now_ms: int) -> None:
         """Do what is due: elections, heartbeats, ends of waits, deadlines of messages and background work."""
@@ -396,13 +396,13 @@ class Node(Driven):
                 self.housekeeping.work(now_ms)
         else:
             self.housekeeping.give_back(now_ms)
-        self._leave(now_ms)
+        self._finish_input(now_ms)
 
     def close_waiters(self, now_ms: int) -> None:
         """End all long polls, for a graceful stop."""
         self._executor.close_waiters(now_ms)
         self._forwarder.end_waits()
-        self._leave(now_ms)
+        self._finish_input(now_ms)
 
     def fsync_measured(self, slow_ms: int) -> None:
         """Set how many ms a slow sync of the disk takes. Elections allow for that time."""
@@ -415,7 +415,7 @@ class Node(Driven):
         """
         is_due = self.leadership.hand_over(now_ms, to)
         if is_due:
-            self._leave(now_ms)
+            self._finish_input(now_ms)
         return is_due
 
     @property
@@ -440,7 +440,7 @@ class Node(Driven):
     def go_on_with(self, held: list[HeldCall], now_ms: int) -> None:
         """Go on with the calls that waited at the node that this one replaces."""
         self._forwarder.go_on_with(held, now_ms)
-        self._leave(now_ms)
+        self._finish_input(now_ms)
 
     # --- events of the replica ----------------------------------------------------------
 
@@ -507,7 +507,7 @@ class Node(Driven):
 
     # --- effects ----------------------------------------------------------------------
 
-    def _leave(self, now_ms: int) -> None:
+    def _finish_input(self, now_ms: int) -> None:
         """Do everything that is due after an input, and set the time at which the shell wakes the node."""
         self._drain(now_ms)
         if self.journal.is_open:
@@ -516,7 +516,7 @@ class Node(Driven):
             self.replica.settle(now_ms)
         self._drain(now_ms)
         if self.replica.master != self._master_seen or self._waiting_calls or self._voter_changes.answered:
-            self._leave_company(now_ms)
+            self._follow_master(now_ms)
         if self._replies:
             self._replies.release(now_ms)
         if self.leadership.hands_over_until_ms:
@@ -535,7 +535,7 @@ class Node(Driven):
             self._outlet.drain(now_ms)
             self._handle_events(now_ms)
 
-    def _leave_company(self, now_ms: int) -> None:
+    def _follow_master(self, now_ms: int) -> None:
         """Handle a change of the master, go on with calls that wait for one, and answer orders."""
         master = self.replica.master
         if master != self._master_seen:

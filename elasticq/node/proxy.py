@@ -49,7 +49,7 @@ class ProxyCalls(Keeper):
     ) -> None:
         super().__init__(member_id, limits, clock, effects, safe_executor, waiting_calls, incarnation)
         self.linked: set[str] = set()
-        self._told: dict[str, MasterIs] = {}  # member id -> its last report
+        self._reports: dict[str, MasterIs] = {}  # member id -> its last report
         self._newest: MasterIs | None = None  # the newest report that names a master and was not denied
         self._cluster_id = ""  # of the newest known master; a former one still answers while there is no new one
         self._denied: tuple[str, int] | None = None  # (member, term): the member has reported that it is not the master
@@ -75,8 +75,8 @@ class ProxyCalls(Keeper):
             return None
         if newest.master in self.linked:
             return newest.master, False
-        for member_id, told in self._told.items():
-            if (told.term, told.master) == (newest.term, newest.master):
+        for member_id, report in self._reports.items():
+            if (report.term, report.master) == (newest.term, newest.master):
                 return member_id, True
         return None
 
@@ -88,7 +88,7 @@ class ProxyCalls(Keeper):
     @property
     def trouble(self) -> str:
         """Return the problem that waiting does not solve; empty without one."""
-        clusters = {told.cluster for told in self._told.values()}
+        clusters = {report.cluster for report in self._reports.values()}
         if len(clusters) < 2:
             return ""
         return (
@@ -101,7 +101,7 @@ class ProxyCalls(Keeper):
             return self.trouble
         if not self.linked:
             return "no link to any member: check that cluster.seeds or discovery names running members"
-        if not self._told:
+        if not self._reports:
             linked = len(self.linked)
             return (
                 f"none of {linked} linked members has reported the master: older versions do not report it to proxies"
@@ -120,9 +120,9 @@ class ProxyCalls(Keeper):
     def lost(self, member_id: str, now_ms: int) -> None:
         """Handle the loss of the link to a member. No answer comes from it any more."""
         self.linked.discard(member_id)
-        self._told.pop(member_id, None)
+        self._reports.pop(member_id, None)
         self._follow(now_ms)
-        self._go_on_without_answer(self._pending_calls.lost_with(lambda to: to == member_id), now_ms)
+        self._retry_unanswered(self._pending_calls.lost_with(lambda to: to == member_id), now_ms)
 
     def read(self, forwarded: forwarding.AnyForwardingMessage, now_ms: int) -> None:
         """Handle a message. Raise FrameError if it is refused, and ContentRefused if its answer is."""
@@ -141,18 +141,22 @@ class ProxyCalls(Keeper):
         if header.to == self._member_id and header.cluster == self.cluster():
             self._answer_refused(header, reason)
 
-    def _on_master_is(self, told: MasterIs, now_ms: int) -> None:
-        if told.sender not in self.linked:
+    def _on_master_is(self, report: MasterIs, now_ms: int) -> None:
+        if report.sender not in self.linked:
             return
-        self._told[told.sender] = told
+        self._reports[report.sender] = report
         self._follow(now_ms)
-        if told.time_ms and told.term >= self.term():
-            self._clock.link(told.term, told.time_ms, now_ms)
+        if report.time_ms and report.term >= self.term():
+            self._clock.link(report.term, report.time_ms, now_ms)
 
     def _follow(self, now_ms: int) -> None:
         """Find the newest master. Go on with the calls that another master had, or that waited for one."""
-        known = [told for told in self._told.values() if told.master and (told.master, told.term) != self._denied]
-        self._newest = newest = max(known, key=lambda told: told.term, default=None)
+        known = [
+            report
+            for report in self._reports.values()
+            if report.master and (report.master, report.term) != self._denied
+        ]
+        self._newest = newest = max(known, key=lambda report: report.term, default=None)
         if newest is not None:
             self._cluster_id = newest.cluster
         route = self._route()
@@ -161,7 +165,7 @@ class ProxyCalls(Keeper):
             return
         if route != self._route_seen:
             self._route_seen, to_now = route, route[0]
-            self._leave_former_masters(lambda to: to != to_now, now_ms)
+            self._abandon_former_masters(lambda to: to != to_now, now_ms)
         for held in self._waiting_calls.take_all():
             self._submit(held, now_ms)
 
@@ -179,10 +183,10 @@ class ProxyCalls(Keeper):
     def _give_up(self, held: HeldCall, now_ms: int) -> None:
         self._refuse(held)
 
-    def _go_on_elsewhere(self, sent: Sent, now_ms: int) -> None:
+    def _retry_elsewhere(self, sent: Sent, now_ms: int) -> None:
         """Forget the sender's report until it sends a new one, so that no call bounces between them."""
         self._denied = (sent.to, sent.term)
-        self._told.pop(sent.to, None)
+        self._reports.pop(sent.to, None)
         self._follow(now_ms)
         self._submit(sent.held, now_ms)
 
@@ -209,25 +213,25 @@ class Proxy(Driven):
 
     def start(self, now_ms: int, wall_ms: int) -> None:
         self.clock.start(now_ms, wall_ms)
-        self._leave()
+        self._finish_input()
 
     def submit(self, call: Call, ticket: Ticket, now_ms: int) -> None:
         self._calls.submit(call, ticket, now_ms)
-        self._leave()
+        self._finish_input()
 
     def cancel(self, ticket: Ticket, now_ms: int) -> None:
         self._calls.cancelled(ticket)
-        self._leave()
+        self._finish_input()
 
     def undelivered(self, result: Result, now_ms: int) -> None:
         if isinstance(result, ReceiveMessageResult) and result.messages and not result.leased:
             self._calls.undelivered(result)
-        self._leave()
+        self._finish_input()
 
     def close_waiters(self, now_ms: int) -> None:
         """End the waits of receives. The master answers those that wait there. The others get an empty answer."""
         self._calls.end_waits()
-        self._leave()
+        self._finish_input()
 
     def receive_all(self, frames: list[tuple[str, bytes]], now_ms: int) -> list[tuple[str, FrameError]]:
         refused: dict[str, FrameError] = {}
@@ -241,7 +245,7 @@ class Proxy(Driven):
                 unread.append((link, error))
             except FrameError as error:
                 refused[link] = error
-        self._leave()
+        self._finish_input()
         return [*refused.items(), *unread]
 
     def met(self, peer: Peer, now_ms: int) -> None:
@@ -252,12 +256,12 @@ class Proxy(Driven):
             self._calls.lost(peer.id, now_ms)
         self._peers[peer.id] = peer
         self._calls.met(peer.id, now_ms)
-        self._leave()
+        self._finish_input()
 
     def lost(self, member_id: str, now_ms: int) -> None:
         if self._peers.pop(member_id, None) is not None:
             self._calls.lost(member_id, now_ms)
-        self._leave()
+        self._finish_input()
 
     def introduce(self) -> Peer:
         settings = self.settings
@@ -288,9 +292,9 @@ class Proxy(Driven):
 
     def tick(self, now_ms: int) -> None:
         self._calls.tick(now_ms)
-        self._leave()
+        self._finish_input()
 
-    def _leave(self) -> None:
+    def _finish_input(self) -> None:
         self.effects.wake_at_ms = self._calls.wake_at_ms
 
     # --- status -------------------------------------------------------------------------

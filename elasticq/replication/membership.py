@@ -17,14 +17,14 @@ class Membership:
         self.member_id = member_id
         first = base.voters if base.voters is not None else tuple(Voter(each) for each in founders)
         self._named: list[tuple[int, tuple[Voter, ...]]] = [(base.index if base.voters is not None else 0, first)]
-        self._take()
+        self._use_newest()
 
     @property
     def index(self) -> int:
         """Return the index of the entry that named the current voters."""
         return self._named[-1][0]
 
-    def _take(self) -> None:
+    def _use_newest(self) -> None:
         self.voters = self._named[-1][1]
         self.ids = tuple(voter.id for voter in self.voters)
         self.others = tuple(each for each in self.ids if each != self.member_id)
@@ -36,7 +36,7 @@ class Membership:
         if entry.voters is None:
             return False
         self._named.append((entry.index, entry.voters))
-        self._take()
+        self._use_newest()
         return True
 
     def truncated(self, index: int) -> bool:
@@ -45,7 +45,7 @@ class Membership:
             return False
         while len(self._named) > 1 and self._named[-1][0] >= index:
             self._named.pop()
-        self._take()
+        self._use_newest()
         return True
 
     def committed(self, index: int) -> None:

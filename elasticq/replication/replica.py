@@ -90,7 +90,7 @@ class Replica(RaftState):
             self.is_whole = not self.others  # a member that is alone continues with the remaining rows
             self._want_rows()
         if self.is_alone:
-            self._stand(now_ms, transfer=False)
+            self._become_candidate(now_ms, transfer=False)
 
     # --- members ------------------------------------------------------------
 
@@ -213,14 +213,14 @@ class Replica(RaftState):
     def _ask_pre_votes(self, now_ms: int) -> None:
         self.election.set_timer(now_ms)
         if self.is_alone:
-            self._stand(now_ms, transfer=False)
+            self._become_candidate(now_ms, transfer=False)
             return
         self.role = CANDIDATE
         self.master = None
         self.tell(Campaigned(self.term + 1, is_pre_vote=True))
         self.election.ask_pre_votes()
 
-    def _stand(self, now_ms: int, *, transfer: bool) -> None:
+    def _become_candidate(self, now_ms: int, *, transfer: bool) -> None:
         """Become a candidate of the next term. The own vote counts once it is durable."""
         self.role = CANDIDATE
         self.master = None
@@ -276,7 +276,7 @@ class Replica(RaftState):
             case TimeoutNow():
                 is_asked = message.term == self.term and self.role == FOLLOWER and message.sender == self.master
                 if is_asked and self.may_stand:
-                    self._stand(now_ms, transfer=True)
+                    self._become_candidate(now_ms, transfer=True)
             case Join():
                 if self.role == MASTER and message.sender not in self.followers:
                     self._add_learner(message.sender, now_ms)
@@ -302,7 +302,7 @@ class Replica(RaftState):
         if message.term > self.term:
             self._step_down(message.term, now_ms)
         elif self.role == CANDIDATE and self.election.take_pre_vote(message):
-            self._stand(now_ms, transfer=False)
+            self._become_candidate(now_ms, transfer=False)
 
     def _on_request_vote(self, message: RequestVote, now_ms: int) -> None:
         if message.term > self.term and (message.transfer or not self._hears_master(now_ms)):

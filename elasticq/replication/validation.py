@@ -20,11 +20,11 @@ def validate(message: AnyMessage, replica: Replica) -> None:
         _require(message.term - replica.term <= TERM_JUMP_MAX, f"its term {message.term} is too far ahead")
     match message:
         case Append():
-            _judge_append(message, replica)
+            _validate_append(message, replica)
         case AppendReply():
-            _judge_reply(message, replica)
+            _validate_reply(message, replica)
         case Found():
-            _judge_entries([message.entry], 0, 0, message.term)
+            _validate_entries([message.entry], 0, 0, message.term)
 
 
 def _require(holds: bool, reason: str) -> None:
@@ -32,17 +32,17 @@ def _require(holds: bool, reason: str) -> None:
         raise FrameError(reason)
 
 
-def _judge_append(message: Append, replica: Replica) -> None:
+def _validate_append(message: Append, replica: Replica) -> None:
     if message.term == replica.term:
         _require(replica.role != MASTER, "a second master in this member's own term")
         _require(replica.master in (None, message.sender), f"a second master in term {message.term}")
     _require(message.prev_term <= message.term, "the term before its entries is newer than its own")
-    _judge_entries(message.entries, message.prev_index, message.prev_term, message.term)
+    _validate_entries(message.entries, message.prev_index, message.prev_term, message.term)
     if message.term >= replica.term and message.prev_index >= replica.log.base_index:
-        _judge_history(message, replica)
+        _validate_history(message, replica)
 
 
-def _judge_entries(entries: list[Entry], last_index: int, last_term: int, term_max: int) -> None:
+def _validate_entries(entries: list[Entry], last_index: int, last_term: int, term_max: int) -> None:
     for entry in entries:
         _require(entry.index == last_index + 1, "its entries are not consecutive")
         _require(last_term <= entry.term <= term_max, "the terms of its entries fall, or are newer than its own")
@@ -52,7 +52,7 @@ def _judge_entries(entries: list[Entry], last_index: int, last_term: int, term_m
             _require(0 < len(ids) == len(entry.voters) <= VOTERS_MAX, "it names no voters, too many or one twice")
 
 
-def _judge_history(message: Append, replica: Replica) -> None:
+def _validate_history(message: Append, replica: Replica) -> None:
     """Refuse an Append that contradicts committed entries. No master of this cluster sends one."""
     log, committed = replica.log, replica.commit_index
     if message.prev_index <= committed:
@@ -61,7 +61,7 @@ def _judge_history(message: Append, replica: Replica) -> None:
             _require(log.term_at(entry.index) == entry.term, "its entries differ from committed entries")
 
 
-def _judge_reply(message: AppendReply, replica: Replica) -> None:
+def _validate_reply(message: AppendReply, replica: Replica) -> None:
     if replica.role == MASTER and message.term == replica.term:
         _require(message.round <= replica.lease.round, "it answers a round that was never sent")
         _require(not message.ok or message.match_index <= replica.log.last_index, "it has more than this master's log")

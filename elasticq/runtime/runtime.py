@@ -95,10 +95,10 @@ class Runtime:
         "_on_news",
         "_on_ready",
         "_on_wanted",
+        "_row_checks",
         "_send",
         "_storage",
         "_timer",
-        "_verdicts",
         "_wall_clock",
         "_wanted",
         "obstacle",
@@ -138,7 +138,7 @@ class Runtime:
         self._timer: TimerHandle | None = None
         self._armed_at_ms = NEVER_MS
         # log index -> whether the rows are undamaged; None while they are being checked
-        self._verdicts: dict[int, bool | None] = {}
+        self._row_checks: dict[int, bool | None] = {}
         self.obstacle: Callable[[], str] = _no_obstacle
         self.stopped = False
 
@@ -154,7 +154,7 @@ class Runtime:
         A member of a cluster of one can execute them when its first records are durable.
         """
         self._on_ready = on_ready
-        self._look_ready()
+        self._check_ready()
 
     def submit(self, call: Call, ticket: Ticket) -> None:
         """Execute ``call``. ``ticket.release`` is called now or, after a wait or a sync, later.
@@ -172,7 +172,7 @@ class Runtime:
         effects = self._effects
         replies = effects.replies
         if effects.failures:
-            self._tell_failures()
+            self._log_failures()
         if len(replies) == 1 and not (effects.records or effects.frames or effects.committed or effects.fetches):
             reply = replies.pop()
             reply.ticket.release(reply.outcome)  # type: ignore[attr-defined]
@@ -273,7 +273,7 @@ class Runtime:
         if self._effects.frames:
             self._transmit()
         self._release()
-        self._tell()
+        self._report_wanted_and_discarded()
         self._on_news(self._effects.news)
         node.journal.discarded = self.node.journal.discarded
         linked = self.node.members.linked_peers
@@ -317,7 +317,7 @@ class Runtime:
         status = self._node.status(self._clock(), groups_max)
         if not status.ready and (obstacle := self.obstacle()):
             status = replace(status, reason=f"{status.reason}; {obstacle}")
-        if status.digests or self._verdicts:
+        if status.digests or self._row_checks:
             status = replace(status, digests=self._checked(status.digests))
         return status
 
@@ -327,13 +327,13 @@ class Runtime:
         A digest is made from memory, so it does not cover the disk.
         """
         for index in digests:
-            if index not in self._verdicts:
-                self._verdicts[index] = None
-                self._storage.check(partial(self._verdicts.__setitem__, index))
-        for index in sorted(self._verdicts)[:-DIGESTS_MAX]:
-            del self._verdicts[index]
-        damaged = {index: DAMAGED for index, is_whole in self._verdicts.items() if is_whole is False}
-        return {index: digest for index, digest in digests.items() if self._verdicts.get(index)} | damaged
+            if index not in self._row_checks:
+                self._row_checks[index] = None
+                self._storage.check(partial(self._row_checks.__setitem__, index))
+        for index in sorted(self._row_checks)[:-DIGESTS_MAX]:
+            del self._row_checks[index]
+        damaged = {index: DAMAGED for index, is_whole in self._row_checks.items() if is_whole is False}
+        return {index: digest for index, digest in digests.items() if self._row_checks.get(index)} | damaged
 
     def time_ms(self) -> int:
         """Return cluster time."""
@@ -354,7 +354,7 @@ class Runtime:
         """Carry out the effects of the node."""
         effects = self._effects
         if effects.failures:
-            self._tell_failures()
+            self._log_failures()
         if effects.news:  # before committed entries reach the rows, which may forget who the voters were
             self._on_news(effects.news)
             effects.news.clear()
@@ -370,12 +370,12 @@ class Runtime:
         if effects.replies:
             self._release()
         if effects.wanted is not self._wanted or effects.discarded:
-            self._tell()
+            self._report_wanted_and_discarded()
         wake_at_ms = effects.wake_at_ms
         if wake_at_ms is not None and wake_at_ms < self._armed_at_ms:
             self._arm(wake_at_ms)
 
-    def _tell_failures(self) -> None:
+    def _log_failures(self) -> None:
         """Log the type and place of failed commands.
 
         The texts of the exceptions may quote a request, so they are not logged.
@@ -387,7 +387,7 @@ class Runtime:
             _log.error("command_failed %s %s\n%s", failure.action, type(cause).__name__, where)
         failures.clear()
 
-    def _tell(self) -> None:
+    def _report_wanted_and_discarded(self) -> None:
         effects = self._effects
         if effects.discarded:
             self._on_discarded(effects.discarded.copy())
@@ -439,7 +439,7 @@ class Runtime:
                 self._send(due)
             self._drain()
             if self._on_ready is not None:
-                self._look_ready()
+                self._check_ready()
 
     def _stored(self, index: int) -> None:
         if not self.stopped:
@@ -453,7 +453,7 @@ class Runtime:
                 self.node.fetched(fetch, contents, self._clock())
             self._drain()
 
-    def _look_ready(self) -> None:
+    def _check_ready(self) -> None:
         on_ready = self._on_ready
         if on_ready is not None and self.status().ready:
             self._on_ready = None

@@ -49,10 +49,10 @@ class Members:
 
     @property
     def is_fresh(self) -> bool:
-        return self._is_nowhere and self._replica.term == 0
+        return self._is_blank and self._replica.term == 0
 
     @property
-    def _is_nowhere(self) -> bool:
+    def _is_blank(self) -> bool:
         """Return whether this member has no log and no cluster. It may have a term from an unfinished join."""
         replica = self._replica
         return replica.log.last_index == 0 and not replica.voters and not replica.cluster
@@ -120,7 +120,7 @@ class Members:
         Without that member or its cluster, founding or joining may be possible.
         """
         self.linked.discard(member_id)
-        if self._is_nowhere:
+        if self._is_blank:
             clusters = self._clusters_met()
             if len(clusters) == 1:
                 self._replica.cluster = clusters.pop()
@@ -134,7 +134,7 @@ class Members:
 
     def _meet_cluster(self, peer: Peer) -> None:
         """Let a member without a cluster join the cluster of ``peer``, unless it has met two clusters."""
-        if self._is_nowhere and len(self._clusters_met()) == 1:
+        if self._is_blank and len(self._clusters_met()) == 1:
             self._replica.cluster = peer.cluster
 
     def _clusters_met(self) -> set[str]:

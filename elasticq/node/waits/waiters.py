@@ -49,7 +49,7 @@ class Waiter:
 
 
 _NONE: Final[frozenset[int]] = frozenset()
-_NOBODY: Final[dict[int, dict[int, Waiter]]] = {}
+_NO_WAITERS: Final[dict[int, dict[int, Waiter]]] = {}
 
 
 class Waiters:
@@ -117,7 +117,7 @@ class Waiters:
     def first(self, queue_id: int, partition: int = WHOLE) -> Waiter | None:
         """Return the oldest receive that waits for ``partition``; None without one. WHOLE does not include
         partitions."""
-        waiting = self._by_queue.get(queue_id, _NOBODY).get(partition)
+        waiting = self._by_queue.get(queue_id, _NO_WAITERS).get(partition)
         return next(iter(waiting.values())) if waiting else None
 
     def next(self, queue_id: int, in_vain: frozenset[int], queue: Queue | None, time_ms: int) -> Waiter | None:
@@ -130,7 +130,7 @@ class Waiters:
         queue: None if the queue was deleted; then no receive is skipped, because each must get that error.
         """
         first = None if WHOLE in in_vain else self.first(queue_id)
-        awaited: Set[int] = self._by_queue.get(queue_id, _NOBODY).keys()
+        awaited: Set[int] = self._by_queue.get(queue_id, _NO_WAITERS).keys()
         if not awaited or (len(awaited) == 1 and WHOLE in awaited):
             return first
         if queue is not None:
@@ -186,7 +186,7 @@ class Waiters:
 
     def _of(self, queue_id: int) -> list[Waiter]:
         """Return all receives that wait for the queue or for one of its partitions."""
-        return [waiter for waiting in self._by_queue.get(queue_id, _NOBODY).values() for waiter in waiting.values()]
+        return [waiter for waiting in self._by_queue.get(queue_id, _NO_WAITERS).values() for waiter in waiting.values()]
 
     def twins(self, waiter: Waiter) -> list[Waiter]:
         """Return the other receives that wait for the same queue with the same ReceiveRequestAttemptId."""

@@ -366,7 +366,7 @@ def test_cluster_of_one_goes_on_when_its_learner_knows_a_higher_term(volatile: b
     cluster.join(B, volatile=volatile)
     cluster.advance(2_000)
     cluster.node(B).replica._step_down(9, cluster.now_ms)
-    cluster.node(B)._leave(cluster.now_ms)
+    cluster.node(B)._finish_input(cluster.now_ms)
     cluster.members[B].drain()
     cluster.advance(5_000)
     assert cluster.serving() == [A]
