@@ -15,8 +15,8 @@ from msgspec import Struct
 class Held(Struct):
     """A consumer held a resource, from the moment at which it got the assignment.
 
-    until_us: when it stopped because it was revoked, left, was refused or was killed, or when its session ended by its
-        own clock; the earliest of these; None: it still holds it.
+    until_us: when it stopped, because it was revoked, left, was refused or was killed, or because its session ended by
+        its own clock. None: it still holds the resource.
     """
 
     consumer: str

@@ -13,7 +13,7 @@ Only certain facts are findings. Clients know intervals, not moments: a receive 
 invoke and completion. So two deliveries A and B certainly overlap only if each completed before the other's earliest
 possible deadline.
 
-``jumps`` are the times and sizes by which the server's clock may have jumped forward. That can happen after all members
+``jumps`` hold when, and how far, the server's clock may have jumped forward. That can happen after all members
 restarted at once, because they then use their wall clocks. ``drift`` is the share of true time by which the clock may
 run too fast.
 The checker does not support purges and retention, so a history must have none.

@@ -96,7 +96,7 @@ class Keeper(ABC):
     def may_make_guids(self) -> bool:
         """Return whether this process may make invocation ids for calls that have none.
 
-        It may not while the history of invocation ids has no space to spare. The rest is for the ids of clients.
+        It may not while the history of invocation ids is too full, because the rest is for the ids of clients.
         """
 
     @abstractmethod

@@ -46,21 +46,17 @@ from elasticq.node.waits.waiters import Waiter, Waiters
 from elasticq.node.waits.waiting_calls import WaitingCalls
 from elasticq.replication.replica import Replica
 
-# Bounds for one receive: executions, and messages in all. Beyond them it moves only the dead letters that it found
-# last.
+# Bounds for one receive: executions, and messages in all. Beyond them it moves only the last found dead letters.
 DEAD_LETTERS: Final = 10, 1_000
 ATTEMPTS_MAX: Final = 10_000
 LOST: Final = "The mastership was lost; the outcome is unknown, a retry is safe."
 TOO_LATE: Final = "The call reached the master after its deadline and was not executed there; a retry is safe."
-UNREADABLE: Final = (
-    "Messages of this queue cannot be read from the disk any more, and are lost; a retry passes over them."
-)
+UNREADABLE: Final = "Messages of this queue cannot be read from disk and are lost; a retry skips them."
 
 _NO_PARTITIONS: Final[frozenset[int]] = frozenset()
 # After these a waiting receive of their queue may find a message, or must learn that the queue was deleted.
 _WAKING = (m.MessageStored, m.VisibilityChanged, m.ReceiveReturned, m.QueueDeleted, m.QueueAttributesSet)
-# after these, in a queue that blocks message groups, the next message of a group may be available
-_FREEING = (m.MessagesRemoved, m.RangeRemoved)
+_FREEING = (m.MessagesRemoved, m.RangeRemoved)  # after these the next message of a blocked group may be free
 _FENCING = (ResourceAssigned, ResourceFreed)  # after these a receive of a group's consumer may have to be refused
 
 
@@ -68,9 +64,7 @@ class Executor:
     """The calls of this master. Answers that may leave at once are added to ``due``.
 
     waiters: the long polls.
-    heartbeats: the waiting heartbeats of consumers of groups.
     undecided: the answers that this member held when it lost the mastership.
-    matchings: the publishes that wait for their matching.
     """
 
     def __init__(
@@ -112,9 +106,9 @@ class Executor:
     # --- calls ---------------------------------------------------------------------
 
     def admit(self, call: Call, ticket: Ticket, now_ms: int) -> None:
-        """Execute a call, or let it wait for the end of a hand-over or, if it is a send, for space.
+        """Execute a call, or let it wait for the end of a hand-over or, as a send, for space.
 
-        All calls to this master pass through here.
+        All calls pass through here.
         """
         if not self._leadership.may_write:
             self._hold(call, ticket, now_ms)
@@ -122,10 +116,7 @@ class Executor:
             self._execute(call, ticket, now_ms)
 
     def _hold(self, call: Call, ticket: Ticket, now_ms: int) -> None:
-        """Let a call without an effect wait until the hand-over succeeds or is given up.
-
-        Refuse it if too many calls wait.
-        """
+        """Let a call without an effect wait until the hand-over ends; refuse it if too many calls wait."""
         waiting_calls = self._waiting_calls
         held, is_own = waiting_calls.from_now(call, ticket, now_ms), type(ticket) is not Remote
         if not waiting_calls.hold(held, now_ms, is_bounded=is_own):
@@ -172,17 +163,13 @@ class Executor:
             return
         if _found_nothing(result) and self._wait(call, ticket, now_ms):
             return
-        # a retry of a send; mode ``all`` waits for every voter again
-        if _is_standard_send(result) and not self._replies.acked_before_commit:
+        if _is_standard_send(result) and not self._replies.acked_before_commit:  # a retry: mode all waits for all again
             self._replies.answer_send(call, ticket, result, self._journal.head_index(), now_ms)
             return
         self._answer(call, ticket, result, now_ms)
 
     def _execute_with_queue(self, call: Call, ticket: Ticket, error: SqsError, now_ms: int) -> None:
-        """Create the call's queue from the template, and execute the call.
-
-        Answer ``error`` if the template does not apply.
-        """
+        """Create the call's queue from the template and execute it; answer ``error`` if the template does not apply."""
         try:
             decision = self._safe_executor.decide(at_first_use, self._state, call, self._context)
             self.change(decision, now_ms, call)
@@ -195,10 +182,10 @@ class Executor:
             self._answer(call, ticket, error, now_ms)
 
     def _move_dead_letters(self, call: Call, decision: Decision, now_ms: int) -> Decision:
-        """Move the dead letters that a receive found instead of messages, and execute it again, until it finds none.
+        """Move the dead letters that a receive found, and execute it again, until it finds none.
 
-        Beyond the bounds of DEAD_LETTERS its result is empty, and the returned decision moves the dead letters found
-        last. Raise SqsError or ContentsMissing; dead letters that were moved before stay moved.
+        Beyond DEAD_LETTERS its result is empty, and the returned decision moves the dead letters found last. Raise
+        SqsError or ContentsMissing; dead letters that were moved before stay moved.
         """
         (steps, most), moved = DEAD_LETTERS, 0
         for _ in range(steps):
@@ -211,10 +198,7 @@ class Executor:
         return decision
 
     def _seal_or_answer(self, call: Call, decision: Decision, now_ms: int) -> Decision:
-        """Return the final decision for a receive under a lease that found nothing and waits no longer.
-
-        Apply ``decision`` first.
-        """
+        """Apply ``decision``, and return the final one for a receive under a lease that found nothing."""
         self.change(decision, now_ms, call)
         self._journal.stamp_command(now_ms)
         return self._safe_executor.decide(seal_or_answer, self._state, call, self._context)
@@ -252,9 +236,7 @@ class Executor:
         self._replies.answer(call, ticket, outcome, self._journal.head_index(), now_ms)
 
     def _count_attempt(self, call: Call, decision: Decision) -> None:
-        """Count the repeated answers to one receive.
-
-        Its messages become visible again only if all answers are returned.
+        """Count the repeated answers to one receive, whose messages become visible again only if all are returned.
 
         A repeated answer has no mutations, or one that restarts the visibility timeout. If the invocation id was
         forgotten, the next answer is a first one and restarts the count.
@@ -270,10 +252,7 @@ class Executor:
                 del attempts[next(iter(attempts))]
 
     def give_back(self, result: ReceiveMessageResult, now_ms: int) -> None:
-        """Make the messages of a receive visible again once all its answers were returned unread.
-
-        Answers return in any order. The client may have read any answer that did not return.
-        """
+        """Make the messages visible again once all answers to their receive were returned unread, in any order."""
         answers = self._attempts.pop(result.invocation, 1 if result.attempt == 0 else 0) - 1
         if answers > 0:
             self._attempts[result.invocation] = answers
@@ -325,8 +304,7 @@ class Executor:
     # --- long polls ----------------------------------------------------------------
 
     def _wait(self, call: Call, ticket: Ticket, now_ms: int) -> bool:
-        """Let a receive that found nothing wait as a long poll. Return False for a short poll, which is answered
-        now."""
+        """Let a receive that found nothing wait. Return False for a short poll, which is answered now."""
         command = call.command
         assert isinstance(command, ReceiveMessage)
         if self._was_answered(call):
@@ -335,8 +313,7 @@ class Executor:
         if seconds <= 0:
             return False
         if is_leased(call):
-            # receives of one lease get the same answer, so no attempt replaces another
-            call = replace(call, invocation=b"")
+            call = replace(call, invocation=b"")  # all receives of the lease get one answer; none replaces another
         displaced = self.waiters.take_over(call, ticket)
         if displaced is not None:
             self._answer(None, displaced, ReceiveMessageResult(), now_ms)
@@ -361,8 +338,7 @@ class Executor:
         return queue is not None and queue.may_block
 
     def _wake(self, mutations: list[m.Mutation], now_ms: int, *, besides: int = 0) -> None:
-        """Serve the receives that wait at queues changed by ``mutations``, except the queue ``besides``, which was
-        served."""
+        """Serve the receives at queues that ``mutations`` changed, except at ``besides``, which was served."""
         for mutation in mutations:
             if isinstance(mutation, _WAKING) or (isinstance(mutation, _FREEING) and self._blocks(mutation.queue_id)):
                 queue_id = mutation.queue_id
@@ -442,8 +418,7 @@ class Executor:
     def _give_up_waiting(self, waiter: Waiter, now_ms: int) -> None:
         """End the wait of one receive, with an empty answer or, under a lease, with the final answer to its id.
 
-        Do nothing if the wait is over. The end of another wait may have moved dead letters and so answered this
-        receive.
+        Do nothing if it is over, for instance because another end of a wait has moved dead letters to it.
         """
         if waiter.is_over:
             return
@@ -452,8 +427,7 @@ class Executor:
             self._answer_waiter(waiter, ReceiveMessageResult(), now_ms)
             return
         self.waiters.remove(waiter)
-        # an entry made now would mean that the target of the hand-over has no complete log
-        if not self._leadership.may_write:
+        if not self._leadership.may_write:  # an entry made now is not in the log of the hand-over's target
             self._hold(call, ticket, now_ms)
             return
         self._journal.stamp_command(now_ms)
@@ -479,10 +453,8 @@ class Executor:
     def _wait_for_change(
         self, call: Call, ticket: Ticket, decision: Decision, view: GroupViewResult, now_ms: int
     ) -> bool:
-        """Renew the session and let a heartbeat wait. Return False if it must be answered now.
-
-        It waits only if its consumer already knows the current assignment.
-        """
+        """Renew the session and let a heartbeat wait if it knows the current assignment. Return False to answer it
+        now."""
         command = call.command
         assert isinstance(command, ElasticqHeartbeat)
         wait_ms = heartbeat_wait_ms(command, view)
@@ -505,8 +477,7 @@ class Executor:
                     self._answer_heartbeat(heartbeat, now_ms)
 
     def _answer_heartbeat(self, heartbeat: WaitingHeartbeat, now_ms: int) -> None:
-        """Answer a heartbeat that waits no longer. This does not renew the session, because the client may have
-        died."""
+        """Answer a waiting heartbeat. This does not renew the session, because the client may have died."""
         call, ticket = heartbeat.call, heartbeat.ticket
         self._journal.stamp_command(now_ms)
         try:
@@ -537,7 +508,7 @@ class Executor:
             calls[:] = [(call, other) for call, other in calls if other != ticket]
 
     def end_wait_of(self, ticket: Ticket, now_ms: int) -> None:
-        """End the wait of the receive or heartbeat with this ticket as ``close_waiters`` does, if one waits."""
+        """End the wait with this ticket. A receive is answered empty or, under a lease, with the final answer."""
         waiter = self.waiters.of(ticket)
         if waiter is not None:
             self._give_up_waiting(waiter, now_ms)
@@ -555,10 +526,7 @@ class Executor:
                 self.heartbeats.take_with(ticket)
 
     def close_waiters(self, now_ms: int) -> None:
-        """End all waits of receives and heartbeats.
-
-        Each receive is answered empty or, under a lease, with the final answer to its id.
-        """
+        """End all waits of receives and heartbeats as ``end_wait_of`` does."""
         for waiter in self.waiters.all():
             self._give_up_waiting(waiter, now_ms)
         for heartbeat in self.heartbeats.take_all():
@@ -567,8 +535,7 @@ class Executor:
     # --- time and mastership --------------------------------------------------------
 
     def wake_at_ms(self) -> int | None:
-        """Return the time on the boot clock at which a wait ends or a waiting receive may find a message; None
-        without one."""
+        """Return when (boot clock) a wait ends or a waiting receive may find a message; None without one."""
         waiters = self.waiters
         heartbeat_ms = self.heartbeats.next_deadline_ms() if self.heartbeats.count else None
         if not waiters.count:
@@ -625,10 +592,7 @@ def _is_plain(result: Result | SqsError) -> bool:
 
 
 def _is_standard_send(result: Result | SqsError) -> bool:
-    """Return whether this is the result of a send that stored messages in a standard queue.
-
-    Only such sends follow the acknowledgement modes.
-    """
+    """Return whether a send stored messages in a standard queue. Only such sends follow the acknowledgement modes."""
     if type(result) is SendMessageResult:
         return result.sequence_number is None
     if type(result) is not SendMessageBatchResult or not result.successful:

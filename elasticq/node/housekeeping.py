@@ -177,7 +177,7 @@ class Housekeeping:
         self._dirty_seen = len(self._state.groups.dirty)
 
     def _are_groups_urgent(self) -> bool:
-        """Return whether a group needs to be rebalanced that did not at the last step."""
+        """Return whether more groups need a rebalance than after the last step."""
         return len(self._state.groups.dirty) > self._dirty_seen
 
     def _note_advances(self) -> None:

@@ -21,7 +21,7 @@ from elasticq.replication.replica import Replica
 from elasticq.replication.seeded_random import SeededRandom
 
 HAND_OVER_MS: Final = 1_000
-GRACE_BEFORE_MS: Final = 1_400  # a follower's link may have been silent this long before it noticed
+GRACE_BEFORE_MS: Final = 1_400  # a follower may have heard nothing for this long before it noticed
 GRACE_AFTER_MS: Final = 2_000
 GRACE_SPAN_MAX_MS: Final = 10_000
 TAKING_OVER: Final = "The master is taking over; try again."

@@ -110,7 +110,7 @@ class Appender:
         Keep the log above the offered index, so that the member can continue there.
         """
         state = self._state
-        # the log after an earlier offer may be gone
+        # entries after an earlier offer may be gone
         progress.offered_index = max(progress.offered_index, state.log.base_index)
         state.send(
             Offer(

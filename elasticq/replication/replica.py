@@ -288,7 +288,7 @@ class Replica(RaftState):
 
     def _on_pre_vote(self, message: PreVote, now_ms: int) -> None:
         if self.role == MASTER and message.sender not in self.followers:
-            # it was removed and does not know it: the log contains that entry
+            # it was removed and does not know: the log will show it
             self._add_learner(message.sender, now_ms)
         granted = (
             message.term > self.term

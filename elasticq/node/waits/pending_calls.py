@@ -129,7 +129,7 @@ class PendingCalls:
         return None if sent is None or number is None else (number, sent)
 
     def hasten(self, is_late: Callable[[str], bool], until_ms: int) -> None:
-        """Shorten the wait for answers of the members for which ``is_late`` is true to ``until_ms``.
+        """Stop waiting at ``until_ms`` for the answers of members for which ``is_late`` is true.
 
         Those are former masters. They report soon which calls they did not execute, or they never answer.
         """
