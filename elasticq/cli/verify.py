@@ -1,8 +1,9 @@
-"""elasticq cluster verify: are the rows of all members the same at one place in the log?
+"""elasticq cluster verify: are the rows of all members the same?
 
-The order is an entry in the log. Each member notes the digest of its rows when it applies
-that entry and shows it by log index, so members are compared at the same state however far apart they are. The member
-that is asked asks the others over its links, and each answer must be of the member that was meant.
+The rows are compared in parts, and each part is an entry in the log. Each member hashes a part of its rows when it
+applies that entry, so members are compared at the same state however far apart they are. When the last part is
+applied, a member shows the digest of all parts by the log index of the first one. The member that is asked asks the
+others over its links, and each answer must be of the member that was meant.
 """
 
 import time
@@ -10,6 +11,7 @@ from typing import Any, Final
 
 from elasticq.cli.admin_client import AdminClient, Failure, master_of
 from elasticq.cli.ask import BadUrl, Unreachable
+from elasticq.node.digests import INCOMPLETE
 
 PAUSE_S: Final = 0.1
 
@@ -20,9 +22,12 @@ def verify(client: AdminClient, wait_s: float) -> tuple[bool, str]:
     index = done.rpartition(" ")[2]  # "digest at 17"
     deadline_s = time.monotonic() + wait_s
     seen = _of_master(client)
+    term = seen["term"]
     while index not in seen["digests"]:
         _pause(deadline_s, "the master noted no digest")
         seen = _of_master(client)
+        if seen["term"] != term:
+            raise Failure("the mastership moved while the rows were compared: verify again")
     return _judge(client, seen, int(index), deadline_s)
 
 
@@ -41,6 +46,11 @@ def _judge(client: AdminClient, seen: dict[str, Any], index: int, deadline_s: fl
             digests[member["name"]] = _digest_of(client, member, index, deadline_s)
         else:
             skipped.append(member["name"])
+    unfinished = [name for name, digest in digests.items() if digest == INCOMPLETE]
+    if unfinished:
+        raise Failure(
+            f"{', '.join(unfinished)} restarted or took a snapshot while the rows were compared: verify again"
+        )
     told = f" (not linked, not compared: {', '.join(skipped)})" if skipped else ""
     if len(set(digests.values())) == 1:
         return True, f"equal at index {index}: {', '.join(digests)}{told}"

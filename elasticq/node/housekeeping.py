@@ -1,8 +1,8 @@
 """Background work in bounded steps.
 
 A master replaces voters, serves receives whose messages became visible, and removes what has expired. It rebalances
-consumer groups, and continues move tasks and long publishes. Each member keeps its log short and releases the memory of
-purged messages.
+consumer groups, and continues move tasks, long publishes and comparisons of rows. Each member keeps its log short and
+releases the memory of purged messages.
 """
 
 from typing import Final
@@ -13,6 +13,7 @@ from elasticq.engine.state import State
 from elasticq.engine.sweep import Sweeper, reclaim
 from elasticq.engine.topics import deliveries
 from elasticq.model.topic_results import PublishCounts
+from elasticq.node.comparison import Comparison
 from elasticq.node.content_cache import ContentCache
 from elasticq.node.executor import Executor
 from elasticq.node.journal import Journal
@@ -39,6 +40,7 @@ class Housekeeping:
     __slots__ = (
         "_advances_seen",
         "_backpressure",
+        "_comparison",
         "_content_cache",
         "_deliver_at_ms",
         "_dirty_seen",
@@ -73,6 +75,7 @@ class Housekeeping:
         content_cache: ContentCache,
         backpressure: SendBackpressure,
         mover: Mover,
+        comparison: Comparison,
     ) -> None:
         self._state = state
         self._replica = replica
@@ -83,6 +86,7 @@ class Housekeeping:
         self._content_cache = content_cache
         self._backpressure = backpressure
         self._mover = mover
+        self._comparison = comparison
         self._log_kept_bytes = settings.log_kept_bytes
         self._sweeper = Sweeper(journal.context.tally)
         self._sweep_at_ms = 0
@@ -115,6 +119,7 @@ class Housekeeping:
             self._deliver(now_ms)
         if self._state.groups:
             self._rebalance_groups(now_ms)
+        self._comparison.work(now_ms)
 
     def _match(self, now_ms: int) -> None:
         """Do one slice of matching for a waiting publish. Execute the publish when its matching is complete."""
@@ -200,14 +205,16 @@ class Housekeeping:
             at_ms = min(at_ms, self._match_at_ms)
         if self._backpressure.may_release:
             at_ms = min(at_ms, self._release_at_ms)
-        return at_ms
+        part_at_ms = self._comparison.next_at_ms()
+        return at_ms if part_at_ms is None else min(at_ms, part_at_ms)
 
     def has_work(self) -> bool:
         """Return whether the state holds anything that may expire or move, or any other background work."""
         state = self._state
         has_rows = bool(state.queues or state.deleted_queues or state.sent_ids.count or state.trash)
         is_busy = deliveries.has_work(state) or bool(state.groups) or bool(self._executor.matchings)
-        return has_rows or state.invocations.count > 1 or is_busy
+        is_comparing = self._comparison.next_at_ms() is not None
+        return has_rows or state.invocations.count > 1 or is_busy or is_comparing
 
     def give_back(self, now_ms: int) -> None:
         """Release the next part of purged memory on a member that is not serving. On a master the sweep does it."""

@@ -15,6 +15,7 @@ from elasticq.engine.context import ExecutionContext
 from elasticq.engine.redrive.mover import Mover
 from elasticq.engine.state import State
 from elasticq.engine.stored import mutations as m
+from elasticq.engine.stored.comparisons import RowsCompared
 from elasticq.engine.writers.contract import Undo, roll_back
 from elasticq.model.commands import Call
 from elasticq.model.limits import ENTRY_BYTES_MAX
@@ -250,8 +251,9 @@ class Journal:
             self._undo.append((index, undo))
         self.applied_index = index
         self._clock.ahead_ms = self._state.ahead_ms
-        if not mutations and entry.voters is None:
-            self._digests.note(index, entry.time_ms)
+        for mutation in mutations:
+            if type(mutation) is RowsCompared:
+                self._digests.note(mutation, index, entry.time_ms)
 
     # --- commit and roll-back ------------------------------------------------------
 

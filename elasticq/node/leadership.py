@@ -28,7 +28,7 @@ TAKING_OVER: Final = "The master is taking over; try again."
 
 
 class Leadership:
-    """Whether this member may execute calls and write.
+    """The rights of this member as master: to execute calls, and to write.
 
     serving: calls are executed here. True only if this member is master and its own TookOver is committed.
     may_write: new entries may be made for calls and background work: this member serves and is not handing over.

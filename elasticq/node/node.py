@@ -43,6 +43,7 @@ from elasticq.model.errors import ServiceUnavailable
 from elasticq.model.results import ReceiveMessageResult, Result
 from elasticq.node.announcer import Announcer
 from elasticq.node.clock import ClusterClock
+from elasticq.node.comparison import Comparison
 from elasticq.node.content_cache import ContentCache
 from elasticq.node.digests import Digests
 from elasticq.node.driven import Driven
@@ -143,8 +144,19 @@ class Node(Driven):
         )
         self.waiters = executor.waiters
         self._undecided = executor.undecided
+        comparison = Comparison(replica, changes, safe_executor, journal, digests)
         self.housekeeping = Housekeeping(
-            settings, state, replica, changes, safe_executor, journal, executor, content_cache, backpressure, mover
+            settings,
+            state,
+            replica,
+            changes,
+            safe_executor,
+            journal,
+            executor,
+            content_cache,
+            backpressure,
+            mover,
+            comparison,
         )
         self._forwarder = forwarder = Forwarder(
             settings,
@@ -163,7 +175,7 @@ class Node(Driven):
         self._report = StatusReport(
             state, replica, members, clock, journal, digests, leadership, executor, forwarder, set_aside
         )
-        self._outlet, self._digests, self._content_cache = outlet, digests, content_cache
+        self._outlet, self._comparison, self._content_cache = outlet, comparison, content_cache
         self._backpressure, self._waiting_calls, self._replies = backpressure, waiting_calls, held
         self._stored_index = index
         self._master_seen: str | None = None
@@ -298,7 +310,7 @@ class Node(Driven):
     def order(self, order: Order, ticket: Ticket, now_ms: int) -> None:
         """Carry out an order of the operator. The outcome of its reply is an OrderDone or an OrderRefused."""
         if isinstance(order, VerifyRows):
-            self._verify(ticket, now_ms)
+            self._compare(ticket, now_ms)
         elif isinstance(order, TransferMastership):
             self._transfer(order.member, ticket, now_ms)
         elif self.leadership.serving and not self.journal.may_be_taken_back:
@@ -316,18 +328,11 @@ class Node(Driven):
         else:
             self._voter_changes.answered.append((ticket, OrderDone("the mastership is being handed over")))
 
-    def _verify(self, ticket: Ticket, now_ms: int) -> None:
-        """Append an entry without mutations. Each member takes the digest of its rows at that entry."""
-        if not self.leadership.serving:
+    def _compare(self, ticket: Ticket, now_ms: int) -> None:
+        if self.leadership.serving:
+            self._comparison.order(ticket, now_ms)
+        else:
             self._voter_changes.answered.append((ticket, OrderRefused(NOT_THE_MASTER)))
-            return
-        self.journal.stamp_command(now_ms)
-        if self.journal.is_open:
-            self.journal.close(now_ms)
-        self._voter_changes.promise(ticket, f"digest at {self.replica.log.last_index + 1}")
-        self.journal.close(now_ms)
-        self._voter_changes.keep_promises()  # in a memory-only cluster of one the entry is committed already
-        self._digests.note(self.journal.applied_index, self.journal.context.now_ms)
 
     def synced(self, token: int, now_ms: int) -> None:
         """Note that all records handed out up to ``token`` are durable."""
@@ -484,6 +489,7 @@ class Node(Driven):
         self.leadership.lost_mastership()
         self.journal.lost_mastership(commit_index)
         self._forwarder.go_on_with(self._executor.lost_mastership(now_ms), now_ms)
+        self._comparison.lost_mastership()
         self._voter_changes.lost_mastership()
 
     def _dropped(self, entries: list[Entry], now_ms: int) -> None:

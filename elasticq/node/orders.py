@@ -31,7 +31,7 @@ class TransferMastership(Struct, frozen=True, tag=True):
 
 
 class VerifyRows(Struct, frozen=True, tag=True):
-    """An order that each member take the digest of its rows at the same log index."""
+    """An order to compare the rows of all members in parts, each part at the same log index."""
 
 
 Order = AddVoter | RemoveVoter | ReplaceVoter | TransferMastership | VerifyRows

@@ -136,7 +136,7 @@ class NodeStatus(Struct, frozen=True, kw_only=True):
     reason: why the member is not ready; empty if it is.
     stale_ms: time since a master was heard; 0 on a master.
     discarded: entries that were acknowledged in mode async or one, and then dropped for those of a newer master.
-    digests: digests of the rows, by log index (VerifyRows).
+    digests: digests of comparisons of rows, by the log index of the first part (VerifyRows).
     leases: how many leases are remembered, active or ended.
     held_calls: how many calls wait for a master.
     proxies: the names of the linked proxies, which are not members.

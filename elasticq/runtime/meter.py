@@ -1,6 +1,6 @@
 """Counts and times of the calls of this member's clients, for the operators' port.
 
-Every request is counted here, so the goal is 0.3 us a request (scripts/bench_metrics.py). There are plain integers in
+Every request is counted here, so the goal is 0.3 us a request (scripts/bench metrics). There are plain integers in
 closures, one closure per kind of action. No object is made per request, and URLs are parsed only when metrics are read.
 A call that is faster than the first bound costs one addition.
 

@@ -288,13 +288,16 @@ class Order(ABC):
         due_ms = self._delays.due_ms(sequence) if self._delays.count else 0
         return Row(due_ms) if due_ms else None
 
-    def delayed(self) -> Iterator[tuple[int, int]]:
-        """Yields (sequence, deadline) of the messages that were never received and have or had one, by sequence."""
-        return self._delays.items()
+    def delayed(self, above: int = -1) -> Iterator[tuple[int, int]]:
+        """Yields (sequence, deadline) of the messages that were never received and have or had one, by sequence.
 
-    def untouched_pairs(self) -> list[tuple[int, int]]:
-        """Returns the ranges (first, last) of the messages that were never touched."""
-        return list(self._untouched.pairs())
+        above: only those with larger sequences.
+        """
+        return self._delays.items(above)
+
+    def untouched_pairs(self, above: int = -1) -> Iterator[tuple[int, int]]:
+        """Yields the ranges (first, last) of the messages above ``above`` that were never touched."""
+        return self._untouched.pairs_above(above)
 
     def _sent_ms(self, sequence: int) -> int:
         """Returns when the message was sent: maybe too late, never too early, if its content is on disk only."""

@@ -82,11 +82,13 @@ class Delays:
         time = self._time_of(sequence)
         return time != 0 and not time & OVER
 
-    def items(self) -> Iterator[tuple[int, int]]:
-        """Yields (sequence, when it is due, or was) in the order of sequences; nothing may change meanwhile."""
-        for chunk in self._chunks:
+    def items(self, above: int = -1) -> Iterator[tuple[int, int]]:
+        """Yields (sequence, when it is due, or was) above ``above``, by sequence; nothing may change meanwhile."""
+        for at in range(max(bisect_right(self._firsts, above) - 1, 0), len(self._chunks)):
+            chunk = self._chunks[at]
             for sequence, time in zip(chunk.sequences, chunk.times, strict=True):
-                yield sequence, time >> 1
+                if sequence > above:
+                    yield sequence, time >> 1
 
     def size_bytes(self) -> int:
         """Returns about how much memory the times and the sequences take, and what is kept of those that come next."""

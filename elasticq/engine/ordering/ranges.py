@@ -33,6 +33,13 @@ class Ranges:
         """Yields (first, last) of each range."""
         return zip(self._firsts[self._head :], self._lasts[self._head :], strict=True)
 
+    def pairs_above(self, number: int) -> Iterator[tuple[int, int]]:
+        """Yields (first, last) of each range, without the numbers up to ``number``; nothing may change meanwhile."""
+        start = max(bisect_right(self._firsts, number, self._head) - 1, self._head)
+        for at in range(start, len(self._firsts)):
+            if self._lasts[at] > number:
+                yield max(self._firsts[at], number + 1), self._lasts[at]
+
     def between(self, first: int, last: int) -> Iterator[int]:
         """Yields the numbers from ``first`` to ``last`` that are here; they must not be changed meanwhile."""
         start = max(bisect_right(self._firsts, first, self._head) - 1, self._head)

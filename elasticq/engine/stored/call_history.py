@@ -46,6 +46,11 @@ class History:
         self._clients = Invocations()
         self._members = Invocations(MEMBER_WINDOW_MS, MEMBER_GENERATION_MS)
 
+    @property
+    def tables(self) -> tuple[Invocations, Invocations]:
+        """The ids of clients, and those of members."""
+        return self._clients, self._members
+
     def _table(self, key: bytes) -> Invocations:
         return self._members if _is_of_member(key) else self._clients
 
@@ -91,5 +96,5 @@ class History:
         return self._table(key).remove(key)
 
     def rows(self, now_ms: int) -> list[tuple[bytes, Recorded]]:
-        """All rows live at ``now_ms``, sorted by key: for digests and snapshots."""
+        """All rows live at ``now_ms``, sorted by key: for snapshots."""
         return sorted(self._clients.rows(now_ms) + self._members.rows(now_ms), key=lambda item: item[0])

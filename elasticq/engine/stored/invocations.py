@@ -12,6 +12,7 @@ writes that time down, as a row of its own. Source: BlazingMQ's invocation log
 """
 
 from array import array
+from collections.abc import Iterable
 from struct import Struct as Layout
 from typing import Final
 
@@ -218,18 +219,34 @@ class Invocations:
         self.details_bytes += by_bytes
 
     def rows(self, now_ms: int) -> list[tuple[bytes, Recorded]]:
-        """All rows live at ``now_ms``, sorted by key: for digests and snapshots."""
+        """All rows live at ``now_ms``, sorted by key: for snapshots."""
+        used = {bucket_number for generation in self._generations.values() for bucket_number in generation.used}
+        found = [row for bucket_number in used for row in self.bucket(bucket_number, now_ms)]
+        return sorted(found, key=lambda item: item[0])
+
+    def buckets_above(self, bucket_number: int, few: int) -> Iterable[int]:
+        """Return the numbers of buckets, in order: of all that may have rows, or of all if ``few`` rows do not."""
+        generations = self._generations.values()
+        if sum([len(generation.used) for generation in generations]) > few:
+            return range(bucket_number + 1, BUCKETS)
+        used = {number for generation in generations for number in generation.used if number > bucket_number}
+        return sorted(used)
+
+    def bucket(self, bucket_number: int, now_ms: int) -> list[tuple[bytes, Recorded]]:
+        """Return the rows of a bucket that are live at ``now_ms``, of all generations, sorted by key and time."""
         found = []
         for number, generation in self._generations.items():
-            for bucket_number in generation.used:
-                bucket = generation.buckets[bucket_number] or b""
-                begin = bytes((bucket_number & 0xFF, bucket_number >> 8))
-                for place in range(len(bucket) // (_ROW_BYTES + 1)):
-                    rest, queue_number, sequence, offset_ms = _ROW.unpack_from(bucket, place * _ROW_BYTES)
+            bucket = generation.buckets[bucket_number]
+            if bucket is None:
+                continue
+            begin = bytes((bucket_number & 0xFF, bucket_number >> 8))
+            for place in range(len(bucket) // (_ROW_BYTES + 1)):
+                rest, queue_number, sequence, offset_ms = _ROW.unpack_from(bucket, place * _ROW_BYTES)
+                recorded_ms = number * self._generation_ms + offset_ms
+                if recorded_ms + self._window_ms > now_ms:
                     key = begin + bucket[len(bucket) - 1 - place : len(bucket) - place] + rest
-                    recorded_ms = number * self._generation_ms + offset_ms
-                    if recorded_ms + self._window_ms > now_ms:
-                        queue_id = generation.queue_ids[queue_number]
-                        detail = generation.detail(key, queue_id)
-                        found.append((key, Recorded(recorded_ms, queue_id, sequence, detail)))
-        return sorted(found, key=lambda item: item[0])
+                    queue_id = generation.queue_ids[queue_number]
+                    found.append((key, Recorded(recorded_ms, queue_id, sequence, generation.detail(key, queue_id))))
+        if len(found) > 1:
+            found.sort(key=lambda row: (row[0], row[1].recorded_ms))
+        return found

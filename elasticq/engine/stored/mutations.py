@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 import msgspec
 from msgspec import Struct
 
+from elasticq.engine.stored.comparisons import RowsCompared
 from elasticq.engine.stored.consumer_group_rows import GROUP_TABLES, GroupMutation
 from elasticq.engine.stored.metadata_rows import METADATA, MetadataMutation
 from elasticq.engine.stored.tables import Table
@@ -501,6 +502,7 @@ Mutation = (
     | MoveTaskSet
     | MoveTaskForgotten
     | ClockAdvanced
+    | RowsCompared
     | LeaseCalled
     | LeaseSet
     | LeaseForgotten
@@ -526,12 +528,12 @@ MOVE_TASKS: Final = Table("move_tasks", ("number",), MoveTaskSet, is_plain=True)
 LEASES: Final = Table(
     "leases", ("queue_id", "name", "batch", "partition"), LeaseCalled | LeaseSet, member="call", last_by="ended_ms"
 )
-TURNS: Final = Table("turns", ("queue_id", "path"), TurnsSet, since=5)
+TURNS: Final = Table("turns", ("queue_id", "path"), TurnsSet, since=1)
 LEASE_ITSELF: Final = -1
 """Among the calls of a lease: its own row."""
-TOPICS: Final = Table("topics", ("number",), TopicSet, since=5, is_plain=True)
-SUBSCRIPTIONS: Final = Table("subscriptions", ("number",), SubscriptionSet, since=5, is_plain=True)
-PUBLISHES: Final = Table("publishes", ("number",), PublishSet, since=5, is_plain=True)
+TOPICS: Final = Table("topics", ("number",), TopicSet, since=1, is_plain=True)
+SUBSCRIPTIONS: Final = Table("subscriptions", ("number",), SubscriptionSet, since=1, is_plain=True)
+PUBLISHES: Final = Table("publishes", ("number",), PublishSet, since=1, is_plain=True)
 
 TABLES: Final = (META, TAKEOVERS, MOVE_TASKS, LEASES, TURNS, TOPICS, SUBSCRIPTIONS, PUBLISHES, METADATA, *GROUP_TABLES)
 """In the order in which a start reads them, before the queues; a new one comes last."""

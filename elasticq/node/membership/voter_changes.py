@@ -196,6 +196,10 @@ class VoterChanges:
         waiting = [promise.ticket for promise in self._promises]
         waiting += [ticket for _, ticket in self._replacing.values() if ticket is not None]
         for ticket in waiting:
-            self._refuse(ticket, "the mastership was lost meanwhile: check the status and try again")
+            self.refuse_lost(ticket)
         self._promises.clear()
         self._replacing.clear()
+
+    def refuse_lost(self, ticket: Ticket) -> None:
+        """Refuse an order that this member cannot finish, because it is not the master any more."""
+        self._refuse(ticket, "the mastership was lost meanwhile: check the status and try again")

@@ -81,7 +81,7 @@ class StatusReport:
             stale_ms=self._leadership.stale_ms(now_ms),
             discarded=self._journal.discarded,
             set_aside=self._set_aside,
-            digests=dict(self._digests.by_index),
+            digests=dict(self._digests.by_number),
             leases=len(self._state.leases),
             held_calls=self._forwarder.held_calls,
             proxies=self._members.proxies(),

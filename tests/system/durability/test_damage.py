@@ -1,4 +1,4 @@
-"""Damaged bytes on the disk cost what is told, and never the process: the short form of scripts/damage.py."""
+"""Damaged bytes on the disk cost what is told, and never the process: the short form of scripts/chaos damage."""
 
 import sqlite3
 from contextlib import closing
