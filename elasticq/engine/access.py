@@ -1,9 +1,9 @@
-"""Who may do what to a queue, where callers are proven (auth = strict).
+"""The check whether a caller may act on a queue. It runs only where callers are authenticated (auth = strict).
 
-The owner's account may do everything that the queue's Policy does not deny; the actions by which it mends a policy
-that locks it out cannot be denied to it. Another account may do what the Policy allows it, and never what is the
-owner's alone. Which actions are, and under which name a policy allows the others, stands in ``model/actions.py``.
-A queue that does not exist answers a stranger like one that does, so that names cannot be tried out.
+The owner's account may do everything that the queue's Policy does not deny. Some actions repair a Policy that locks
+the owner out; the Policy cannot deny these to the owner. Another account may do only what the Policy allows. It may
+never call the actions reserved for the owner. ``model/actions.py`` lists these, and the permission that each other
+action needs. For a queue that does not exist, another account gets the same AccessDenied, so it cannot probe for names.
 """
 
 from typing import Final
@@ -29,11 +29,14 @@ _OF_AN_ACCOUNT: Final = (c.CreateQueue, c.DeclareQueue, c.ListQueues)
 _OF_TESTS: Final = (AdvanceClock, DeleteAllQueues)
 
 _Target = tuple[str, str, str]
-"""The permission that is needed, and the owner and name of the queue for which."""
+"""The action to permit, and the owner and name of the queue that it acts on."""
 
 
 def check(state: State, call: c.Call, context: ExecutionContext) -> None:
-    """Raises AccessDenied unless the caller may; a request that is not well-formed is left to the handler to refuse."""
+    """Raise AccessDenied unless the caller may execute the call.
+
+    A request that names no queue passes: its handler raises the right error.
+    """
     if isinstance(call.command, TopicCommand):
         topic_access.check(state, call, call.command, context)
         return
@@ -83,7 +86,7 @@ def _check(state: State, call: c.Call, context: ExecutionContext, action: str, o
 
 
 def _request(call: c.Call, context: ExecutionContext, action: str, owner: str, name: str) -> policy.Request:
-    assert call.origin is not None, "only proven callers are judged"
+    assert call.origin is not None, "only authenticated callers are checked"
     return policy.Request(
         principal=call.principal,
         account=account_of(call.account),
@@ -97,7 +100,7 @@ def _request(call: c.Call, context: ExecutionContext, action: str, owner: str, n
 
 
 def _denied(request: policy.Request, why: str) -> AccessDenied:
-    """The AccessDenied in AWS's words."""
+    """Return the AccessDenied with the text that AWS uses."""
     return AccessDenied(
         f"User: {request.user_arn} is not authorized to perform: sqs:{request.action.lower()}"
         f" on resource: {request.arn} {why}"
