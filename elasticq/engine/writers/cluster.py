@@ -1,4 +1,4 @@
-"""What mutations do to the cluster's own state: its id and key, its leader, and the clock that tests advance."""
+"""The effects of mutations on the cluster's own state: its id and key, its master, and the clock that tests advance."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ from elasticq.engine.stored.identity import Identity
 from elasticq.engine.stored.tables import AHEAD_MS, Change, Put, Raise, RowChange
 from elasticq.engine.writers.contract import Declare, Undo, Writer
 
-GRACE_SPANS_MAX: Final = 64  # a span matters while a deadline can lie in it: 12 h; older ones go first
+GRACE_SPANS_MAX: Final = 64  # the oldest spans are dropped; none matters after 12 h, the longest visibility timeout
 
 
 def _cluster_founded(state: State, mutation: m.ClusterFounded, undo: Undo | None) -> None:
@@ -44,7 +44,7 @@ def _took_over(state: State, mutation: m.TookOver, undo: Undo | None) -> None:
         undo.append((_untake, state, state.takeover_term, list(state.grace.spans)))
     state.takeover_term = mutation.term
     if span[0] < span[1]:
-        # Older than any deadline that can still be ahead: spans end by entry time, the same everywhere.
+        # Drop spans that ended over 12 h ago: no open deadline lies in them. Entry time decides, so members agree.
         state.grace.spans = [known for known in state.grace.spans if known[1] > span[0] - 43_200_000]
         state.grace.spans = [*state.grace.spans, span][-GRACE_SPANS_MAX:]
         for queue in (*state.queues.values(), *state.deleted_queues.values()):

@@ -1,4 +1,4 @@
-"""What mutations do to consumer groups, their consumers and assignments."""
+"""The effects of mutations on consumer groups, their consumers and assignments."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What mutations do to queues: their attributes and tags, their names, and all of their messages at once."""
+"""The effects of mutations on queues: attributes, tags and names, and purges of all messages."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ from elasticq.engine.writers.contract import Declare, Undo, Writer
 
 def _queue_of(state: State, mutation: m.QueueCreated | m.QueueRestored) -> Queue:
     x = mutation
-    turns = state.turns.setdefault(x.queue_id, {})  # a start tells them before the queues
+    turns = state.turns.setdefault(x.queue_id, {})  # a start restores turns before queues
     return Queue(x.queue_id, x.account, x.name, x.created_ms, state.grace, x.attributes, turns)
 
 
@@ -44,7 +44,7 @@ def _queue_created(state: State, mutation: m.QueueCreated, undo: Undo | None) ->
         undo.append((_uncreate, state, queue, state.last_queue_id))
     state.queues[queue.id] = queue
     holder = state.names.get((queue.account, queue.name))
-    if holder is None or holder.id < queue.id:  # a log applied again must not give the name to an older queue
+    if holder is None or holder.id < queue.id:  # replaying a log must not give the name to an older queue
         state.names[(queue.account, queue.name)] = queue
     state.last_queue_id = max(state.last_queue_id, queue.id)
 
@@ -187,14 +187,14 @@ def _unpurge(state: State, queue: Queue, messages: Messages, watermark: int, pur
 
 
 def _throw_away(state: State, queue: Queue) -> None:
-    """Removes all messages at once; the memory they take is given back in steps (sweep.reclaim)."""
+    """Remove all messages at once. ``sweep.reclaim`` releases their memory in steps."""
     state.trash.append((state.index, queue.messages))
     state.contents_bytes -= queue.messages.bytes
     queue.hold(Messages(state.grace, queue.kind, queue.partitions))
 
 
 def _fetch_back(state: State, queue: Queue, messages: Messages) -> None:
-    """Takes the newest ``_throw_away`` back."""
+    """Undo the newest ``_throw_away``."""
     _, newest = state.trash.pop()
     assert newest is messages, "roll-back goes newest first"
     state.contents_bytes += messages.bytes

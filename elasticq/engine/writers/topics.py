@@ -1,4 +1,4 @@
-"""What mutations do to topics, their subscriptions, and publishes that are not delivered yet."""
+"""The effects of mutations on topics, subscriptions and undelivered publishes."""
 
 from typing import Final
 
