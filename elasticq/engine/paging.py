@@ -1,4 +1,4 @@
-"""Pages of queue names (MaxResults, NextToken). A token contains the last name of a page; clients treat it as opaque."""
+"""Pages of queue names (MaxResults, NextToken). A token is the encoded last name of a page, opaque to clients."""
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Iterable

@@ -15,7 +15,7 @@ def taken(queue: Queue, sequences: list[int]) -> list[m.Mutation]:
 
 
 def kept(queue: Queue) -> list[m.Mutation]:
-    """Return the mutations that store all turns of the queue, for a dump. They are sorted: equal states, equal dumps."""
+    """Return the mutations that store all turns of the queue, for a dump, sorted by path."""
     return stored(queue, {path: queue.turns[path] for path in sorted(queue.turns)})
 
 

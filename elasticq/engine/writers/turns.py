@@ -36,7 +36,8 @@ def _set(state: State, queue_id: int, turns: dict[str, Stored], path: str, store
 
 def _turns_set_rows(mutation: m.TurnsSet) -> list[RowChange]:
     queue_id = mutation.queue_id
-    found = zip(mutation.paths, mutation.starts, mutation.weights, mutation.clocks, strict=False)  # validation.py has checked
+    # validation.py has checked that the lengths are equal.
+    found = zip(mutation.paths, mutation.starts, mutation.weights, mutation.clocks, strict=False)
     return [
         Drop(m.TURNS, (queue_id, path))
         if weight == GONE
