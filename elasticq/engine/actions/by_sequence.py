@@ -30,7 +30,7 @@ def _handle(state: State, queue: Queue, sequence: int, context: ExecutionContext
     """Return the receipt handle of the newest delivery. Raise MessageNotInflight if the message is not in flight."""
     row = queue.row(sequence)
     if row is None or not queue.order.is_in_flight(sequence, context.now_ms):
-        raise MessageNotInflight("The message is not in flight: it was not received, or its visibility timeout has ended.")
+        raise MessageNotInflight("The message is not in flight: not received, or its visibility timeout has ended.")
     return state.identity.receipt_handle(queue.id, sequence, row.delivery_number)
 
 
@@ -48,7 +48,8 @@ def hide_by_sequence(state: State, call: Call, command: HideBySequence, context:
     seconds = queue.visibility_s if command.visibility_timeout is None else command.visibility_timeout
     hidden = ChangeMessageVisibility(command.queue_url, handle, seconds)
     result, mutations = change_message_visibility(state, call, hidden, context)
-    hides = [each for each in mutations if isinstance(each, m.VisibilityChanged)]  # empty if the handle is of an older delivery
+    # ``hides`` is empty if the handle is of an older delivery.
+    hides = [each for each in mutations if isinstance(each, m.VisibilityChanged)]
     if command.metadata and hides:
         mutations = [*mutations, *metadata.kept(state, queue, hides[0].sequences[0], command.metadata, context)]
     return result, mutations
