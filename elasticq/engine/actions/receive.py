@@ -41,8 +41,9 @@ _ReceivedMessage: Final = ReceivedMessage  # faster: compiled code finds names o
 
 
 class Asked:
-    """The parameters of a ReceiveMessage with defaults. Invalid ones raise InvalidParameterValue or InvalidAttributeName.
+    """The parameters of a ReceiveMessage, with defaults.
 
+    Raise InvalidParameterValue or InvalidAttributeName if they are invalid.
     limit: the maximum number of messages. partition: receive only from this partition; None: from the whole queue.
     """
 
@@ -382,7 +383,8 @@ def returned(state: State, result: ReceiveMessageResult, now_ms: int) -> list[m.
             continue  # a later call with the same ReceiveRequestAttemptId has the same handle and may be in use
         back = undone.get(receipt.queue_id)
         if back is None:
-            visible_at_ms = now_ms if row.received_ms != now_ms else now_ms - 1  # must differ from received_ms: see ``is_out``
+            # It must differ from received_ms: see ``is_out``.
+            visible_at_ms = now_ms if row.received_ms != now_ms else now_ms - 1
             back = m.ReceiveReturned(receipt.queue_id, [], [], [], [], visible_at_ms, result.invocation)
             undone[receipt.queue_id] = back
         back.sequences.append(receipt.sequence)

@@ -1,8 +1,9 @@
-"""Who may do what to a topic, and which queue takes what a topic delivers, where callers are proven (auth = strict).
+"""The check whether a caller may act on a topic, and whether a queue accepts a topic's messages.
 
-As with queues (access.py): the owner's account may do everything that the topic's Policy does not deny, another account
-what the Policy allows it. A subscription belongs to the account that made it. A queue takes messages of a topic if its
-Policy allows the service sns.amazonaws.com to send, for that topic.
+It runs only where callers are authenticated (auth = strict). The rules are those of queues (engine/access.py). The
+owner's account may do everything that the topic's Policy does not deny. Another account may do what the Policy allows.
+A subscription belongs to the account that created it. A queue accepts messages of a topic if the queue's Policy allows
+the service sns.amazonaws.com to send messages of this topic.
 """
 
 from typing import Final
@@ -37,7 +38,10 @@ _OF_RESOURCES: Final = (
 
 
 def check(state: State, call: Call, command: t.TopicCommand, context: ExecutionContext) -> None:
-    """Raises AuthorizationError unless the caller may; what is not well-formed is left to the handler to refuse."""
+    """Raise AuthorizationError unless the caller may execute the command.
+
+    A malformed ARN passes: the handler raises the right error.
+    """
     if isinstance(command, (*_OF_AN_ACCOUNT, *_BY_TOKEN)):
         return
     action = BY_NAME[type(command).__name__]
@@ -67,7 +71,10 @@ def _check_subscription(
     context: ExecutionContext,
     action: str,
 ) -> None:
-    """A subscription is its owner's; the link that unsubscribes needs no caller."""
+    """Raise AuthorizationError unless the caller owns the subscription.
+
+    The owner of the topic may unsubscribe, too, and so may an anonymous caller that follows an unsubscribe link.
+    """
     if isinstance(command, t.Unsubscribe) and call.principal == ANONYMOUS:
         return
     found = find_subscription(state, call, command.subscription_arn, context)
@@ -99,7 +106,7 @@ def _check_topic(
 
 
 def _request(call: Call, context: ExecutionContext, action: str, arn: str) -> policy.Request:
-    assert call.origin is not None, "only proven callers are judged"
+    assert call.origin is not None, "only authenticated callers are checked"
     account = account_of(call.account)
     return policy.Request(
         principal=call.principal,
@@ -122,7 +129,7 @@ def _denied(request: policy.Request, why: str) -> AuthorizationError:
 
 
 def takes(queue: Queue, topic: Topic, context: ExecutionContext) -> bool:
-    """Whether the queue's Policy lets the topic send to it."""
+    """Return whether the queue's Policy allows the topic to send to it."""
     text = queue.attributes.get(policies.ATTRIBUTE, "")
     row = topic.row
     if not text or row is None:
