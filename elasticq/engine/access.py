@@ -22,11 +22,11 @@ from elasticq.model.group_commands import GroupCommand
 from elasticq.model.names import account_of, neighbour, parse_queue_arn, queue_arn, queue_path
 from elasticq.model.topic_commands import TopicCommand
 
-_MENDING: Final = frozenset(
+_UNDENIABLE: Final = frozenset(
     ("AddPermission", "DeleteQueue", "GetQueueAttributes", "RemovePermission", "SetQueueAttributes")
 )
-_OF_AN_ACCOUNT: Final = (c.CreateQueue, c.DeclareQueue, c.ListQueues)
-_OF_TESTS: Final = (AdvanceClock, DeleteAllQueues)
+_ACCOUNT_COMMANDS: Final = (c.CreateQueue, c.DeclareQueue, c.ListQueues)
+_TEST_COMMANDS: Final = (AdvanceClock, DeleteAllQueues)
 
 _Target = tuple[str, str, str]
 """The action to permit, and the owner and name of the queue that it acts on."""
@@ -46,25 +46,29 @@ def check(state: State, call: c.Call, context: ExecutionContext) -> None:
 
 def _targets(state: State, call: c.Call) -> list[_Target]:
     command, own = call.command, call.account
-    if isinstance(command, (*_OF_AN_ACCOUNT, *_OF_TESTS, GroupCommand)):
+    if isinstance(command, (*_ACCOUNT_COMMANDS, *_TEST_COMMANDS, GroupCommand)):
         return []
     if isinstance(command, c.GetQueueUrl):
         account = command.queue_owner_account_id or account_of(own)
         return [("GetQueueUrl", neighbour(account, own), command.queue_name or "")]
     if isinstance(command, c.StartMessageMoveTask):
-        source = _of_arn("StartMessageMoveTask", command.source_arn, own)
-        return source + _of_arn("SendMessage", command.destination_arn, own)
+        source = _targets_of_arn("StartMessageMoveTask", command.source_arn, own)
+        return source + _targets_of_arn("SendMessage", command.destination_arn, own)
     if isinstance(command, c.ListMessageMoveTasks):
-        return _of_arn("ListMessageMoveTasks", command.source_arn, own)
+        return _targets_of_arn("ListMessageMoveTasks", command.source_arn, own)
     if isinstance(command, c.CancelMessageMoveTask):
         tasks = [task for task in state.move_tasks.values() if handle_of(task) == command.task_handle]
-        return [target for task in tasks for target in _of_arn("CancelMessageMoveTask", task.source_arn, task.account)]
+        return [
+            target
+            for task in tasks
+            for target in _targets_of_arn("CancelMessageMoveTask", task.source_arn, task.account)
+        ]
     queue_url: str | None = command.queue_url  # type: ignore[attr-defined]  # of all others
     permission = BY_NAME[type(command).__name__].permission
     return [(permission, *queue_path(queue_url, own))] if queue_url else []
 
 
-def _of_arn(action: str, arn: str | None, owner: str) -> list[_Target]:
+def _targets_of_arn(action: str, arn: str | None, owner: str) -> list[_Target]:
     queue = parse_queue_arn(arn, owner)
     return [(action, *queue)] if queue is not None else []
 
@@ -73,7 +77,7 @@ def _check(state: State, call: c.Call, context: ExecutionContext, action: str, o
     is_owner = account_of(owner) == account_of(call.account)
     queue = state.names.get((owner, name))
     text = "" if queue is None else queue.attributes.get(policies.ATTRIBUTE, "")
-    if is_owner and (not text or action in _MENDING):
+    if is_owner and (not text or action in _UNDENIABLE):
         return
     verdict = policy.NEITHER
     request = _request(call, context, action, owner, name)

@@ -50,7 +50,7 @@ def apply_all(state: State, mutations: list[m.Mutation], undo: Undo) -> None:
 # --- rows ------------------------------------------------------------------------
 
 
-class _Before(Step):
+class _MessageUndo(Step):
     """A step that restores one message and its delivery state.
 
     row: the delivery state to restore; None removes the message, because it did not exist.
@@ -98,7 +98,7 @@ def _put_row(state: State, queue: Queue, sequence: int, old: Row, row: Row | Non
     order = queue.order
     if row is not None:
         if undo is not None:
-            undo.append(_Before(state, queue, sequence, old))
+            undo.append(_MessageUndo(state, queue, sequence, old))
         if queue.keeps(row):
             queue.rows[sequence] = row
         elif queue.keeps(old):
@@ -107,7 +107,7 @@ def _put_row(state: State, queue: Queue, sequence: int, old: Row, row: Row | Non
         return
     if undo is not None:
         content, group = queue.contents.get(sequence), order.group_name(sequence)
-        undo.append(_Before(state, queue, sequence, old, content, group))
+        undo.append(_MessageUndo(state, queue, sequence, old, content, group))
         if queue.kind.has_priorities:  # undone first: the message must return with its priority
             undo.append((order.prioritise, sequence, order.priority(sequence)))
     if queue.keeps(old):
@@ -126,7 +126,7 @@ def _message_stored(state: State, mutation: m.MessageStored, undo: Undo | None) 
             keep(state, queue, sequence, mutation)
         return
     if undo is not None:
-        undo.append(_Before(state, queue, sequence, None))
+        undo.append(_MessageUndo(state, queue, sequence, None))
     keep(state, queue, sequence, mutation)
     queue.issued.add(sequence)
     queue.ages.note(sequence, mutation.sent_ms)

@@ -26,7 +26,7 @@ class Unfinished(Exception):
         self.matching = matching
 
 
-class _Task:
+class _MessageSearch:
     """The search for the subscriptions of one message; found: numbers of the matches so far."""
 
     __slots__ = ("found", "steps")
@@ -52,8 +52,8 @@ class Matching:
     def __init__(self) -> None:
         self._budget = Budget(SLICE)
         self._slices = 0
-        self._tasks: dict[int, _Task] = {}
-        self._last: _Task | None = None
+        self._tasks: dict[int, _MessageSearch] = {}
+        self._last: _MessageSearch | None = None
 
     def go_on(self) -> bool:
         """Do the next slice for the message whose search is unfinished; return whether to execute the call again."""
@@ -71,7 +71,7 @@ class Matching:
             raise invalid_parameter("Message Reason: it takes too long to match it with the topic's filter policies")
         task = self._tasks.get(place)
         if task is None:
-            task = self._tasks[place] = self._last = _Task(topic, attributes, body, self._budget)
+            task = self._tasks[place] = self._last = _MessageSearch(topic, attributes, body, self._budget)
         if not task.go_on():
             raise Unfinished(self)
         return [topic.subscriptions[number] for number in sorted(task.found) if number in topic.subscriptions]

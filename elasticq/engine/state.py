@@ -78,7 +78,7 @@ class Queue:
     """A queue: its attributes, its messages and the order over them.
 
     account: its owner (names.py).
-    attributes: the attributes that were set, as texts. ``_follow`` parses them into ``rules``, ``delay_s`` and others.
+    attributes: the attributes that were set, as texts. ``_parse`` parses them into ``rules``, ``delay_s`` and others.
     unreadable: names of the attributes whose stored values are damaged; they count as absent.
     kind: set at its creation, never changes.
     sharing: the fair-share settings of its groups; None: as in SQS. turns: the stored turns of its groups.
@@ -158,15 +158,15 @@ class Queue:
         self.issued = messages.issued
         self.ages = messages.ages
         self.order = messages.order
-        self._share()
-        self._tell_order()
+        self._replace_order()
+        self._configure_order()
 
-    def _share(self) -> None:
+    def _replace_order(self) -> None:
         """Replace the order by one that follows ``sharing`` and has the same messages."""
         if self.kind.shared is not None:
             self.order = self.messages.order = self.kind.shared(self.order, self.sharing, self.turns)
 
-    def _tell_order(self) -> None:
+    def _configure_order(self) -> None:
         self.order.set_delay(self.delay_s * 1_000)
         if self.kind.has_priorities:
             self.order.set_default_priority(self.default_priority)
@@ -176,12 +176,12 @@ class Queue:
         self.attributes = attributes
         self.unreadable = frozenset()
         try:
-            self._follow(attributes)
+            self._parse(attributes)
         except (ValueError, SqsError):
             self.unreadable = unreadable(attributes)
-            self._follow({name: value for name, value in attributes.items() if name not in self.unreadable})
+            self._parse({name: value for name, value in attributes.items() if name not in self.unreadable})
 
-    def _follow(self, attributes: dict[str, str]) -> None:
+    def _parse(self, attributes: dict[str, str]) -> None:
         """Parse the attributes into fields. Raise ValueError or SqsError for a value that cannot be read."""
 
         def number(name: str, default: int) -> int:
@@ -192,8 +192,8 @@ class Queue:
         sharing = sharing_of(attributes) if self.kind.shared is not None else None
         if sharing is not None or self.sharing is not None:
             self.sharing = sharing
-            self._share()
-        self._tell_order()
+            self._replace_order()
+        self._configure_order()
         self.message_bytes_max = number("MaximumMessageSize", limits.BODY_BYTES_MAX)
         self.retention_ms = number("MessageRetentionPeriod", limits.RETENTION_S_DEFAULT) * 1_000
         self.wait_s = number("ReceiveMessageWaitTimeSeconds", limits.WAIT_S_DEFAULT)

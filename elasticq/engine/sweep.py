@@ -205,10 +205,10 @@ class Sweeper:
                 return found, True
         if state.metadata:
             found += self._forgetter.step(state)
-        ended, is_more = self._leases(state, now_ms)
+        ended, is_more = self._sweep_leases(state, now_ms)
         return found + ended, is_more or has_more_deleted
 
-    def _leases(self, state: State, now_ms: int) -> tuple[list[m.Mutation], bool]:
+    def _sweep_leases(self, state: State, now_ms: int) -> tuple[list[m.Mutation], bool]:
         """Return the mutations that end expired leases and forget old ones, and whether more leases are to forget.
 
         A lease is kept for LEASE_KEPT_MS after its end. If more than half of LEASES_MAX leases exist, the surplus is
@@ -223,11 +223,11 @@ class Sweeper:
             lease = leases.living.get(key)
             if lease is not None and not lease.lives(state.grace, now_ms):
                 found.append(lease.as_set(key, ended_ms=now_ms, state=m.LEASE_EXPIRED))
-        room = max(LEASES_MAX // 2 - len(leases.living), 0)
-        crowd = len(leases.ended) - room
+        ended_max = max(LEASES_MAX // 2 - len(leases.living), 0)
+        surplus = len(leases.ended) - ended_max
         old = 0
         for key, lease in islice(leases.ended.items(), LEASES_A_STEP):
-            kept_ms = LEASE_KEPT_MIN_MS if old < crowd else LEASE_KEPT_MS
+            kept_ms = LEASE_KEPT_MIN_MS if old < surplus else LEASE_KEPT_MS
             if now_ms < lease.ended_ms + kept_ms:
                 break
             old += 1

@@ -11,8 +11,8 @@ from elasticq.engine.stored import mutations as m
 from elasticq.engine.stored.invocations import KEY_BYTES
 
 MAC_KEY_BYTES_MAX: Final = 64  # of the keyed hash
-_TASKS: Final = (m.RUNNING, m.COMPLETED, m.CANCELLING, m.CANCELLED, m.FAILED)
-_LEASES: Final = (m.LEASE_OPEN, m.LEASE_SEALED, m.LEASE_COMMITTED, m.LEASE_GIVEN_BACK, m.LEASE_EXPIRED)
+_TASK_STATES: Final = (m.RUNNING, m.COMPLETED, m.CANCELLING, m.CANCELLED, m.FAILED)
+_LEASE_STATES: Final = (m.LEASE_OPEN, m.LEASE_SEALED, m.LEASE_COMMITTED, m.LEASE_GIVEN_BACK, m.LEASE_EXPIRED)
 
 
 class Unfit(Exception):
@@ -26,7 +26,7 @@ def validate(mutations: list[m.Mutation], index: int, voters: int) -> None:
     """
     for mutation in mutations:
         kind = type(mutation)
-        is_fit = _JUDGES.get(kind)
+        is_fit = _CHECKS.get(kind)
         if is_fit is not None and not is_fit(mutation):
             raise Unfit(f"{kind.__name__} has fields that do not fit together")
         if kind is m.ClusterFounded and index != 1:
@@ -35,7 +35,7 @@ def validate(mutations: list[m.Mutation], index: int, voters: int) -> None:
             raise Unfit("ClusterRenamed is allowed only in an entry with a single voter")
 
 
-def _columns(*columns: list[int]) -> bool:
+def _are_equally_long(*columns: list[int]) -> bool:
     """Return whether all columns have the same length."""
     return len({len(column) for column in columns}) == 1
 
@@ -45,19 +45,21 @@ def _never(mutation: m.Mutation) -> bool:
     return False
 
 
-_JUDGES: Final[dict[type, Callable[[Any], bool]]] = {
+_CHECKS: Final[dict[type, Callable[[Any], bool]]] = {
     m.ClusterFounded: lambda x: bool(x.cluster_id) and 0 < len(x.mac_key) <= MAC_KEY_BYTES_MAX,
-    m.MessagesReceived: lambda x: _columns(x.sequences, x.delivery_numbers, x.receive_counts, x.first_received_ms),
-    m.VisibilityChanged: lambda x: _columns(x.sequences, x.until_ms),
+    m.MessagesReceived: lambda x: _are_equally_long(
+        x.sequences, x.delivery_numbers, x.receive_counts, x.first_received_ms
+    ),
+    m.VisibilityChanged: lambda x: _are_equally_long(x.sequences, x.until_ms),
     m.ReceiveReturned: lambda x: (
         len(x.invocation) in (0, KEY_BYTES)
-        and _columns(x.sequences, x.delivery_numbers, x.receive_counts, x.first_received_ms)
+        and _are_equally_long(x.sequences, x.delivery_numbers, x.receive_counts, x.first_received_ms)
     ),
     m.RangeRemoved: lambda x: x.first <= x.last,
-    m.MoveTaskSet: lambda x: x.status in _TASKS,
-    m.LeaseCalled: lambda x: _columns(x.sequences, x.delivery_numbers),
-    m.LeaseSet: lambda x: x.state in _LEASES,
-    m.PrioritiesSet: lambda x: _columns(x.sequences, x.priorities),
+    m.MoveTaskSet: lambda x: x.status in _TASK_STATES,
+    m.LeaseCalled: lambda x: _are_equally_long(x.sequences, x.delivery_numbers),
+    m.LeaseSet: lambda x: x.state in _LEASE_STATES,
+    m.PrioritiesSet: lambda x: _are_equally_long(x.sequences, x.priorities),
     m.SubscriptionSet: lambda x: x.is_pending or not x.is_left,
     m.PrioritiesRestored: _never,
     m.TurnsSet: lambda x: (

@@ -18,7 +18,7 @@ from elasticq.model.extensions import BySequence, DeleteBySequence, HideBySequen
 from elasticq.model.results import EmptyResult
 
 
-def _message(state: State, call: Call, command: BySequence, context: ExecutionContext) -> Queue:
+def _queue_of_message(state: State, call: Call, command: BySequence, context: ExecutionContext) -> Queue:
     """Return the queue of the message. Raise ResourceNotFound if the message is gone, or what the fence raises."""
     queue = fence.queue_of(state, call, command.queue_url, command, context)
     if queue.row(command.sequence) is None:
@@ -35,7 +35,7 @@ def _handle(state: State, queue: Queue, sequence: int, context: ExecutionContext
 
 
 def delete_by_sequence(state: State, call: Call, command: DeleteBySequence, context: ExecutionContext) -> Outcome:
-    queue = _message(state, call, command, context)
+    queue = _queue_of_message(state, call, command, context)
     if not command.must_be_in_flight:
         return EmptyResult(), [m.MessagesRemoved(queue.id, [command.sequence])]
     handle = _handle(state, queue, command.sequence, context)
@@ -43,7 +43,7 @@ def delete_by_sequence(state: State, call: Call, command: DeleteBySequence, cont
 
 
 def hide_by_sequence(state: State, call: Call, command: HideBySequence, context: ExecutionContext) -> Outcome:
-    queue = _message(state, call, command, context)
+    queue = _queue_of_message(state, call, command, context)
     handle = command.receipt_handle or _handle(state, queue, command.sequence, context)
     seconds = queue.visibility_s if command.visibility_timeout is None else command.visibility_timeout
     hidden = ChangeMessageVisibility(command.queue_url, handle, seconds)
@@ -58,7 +58,7 @@ def hide_by_sequence(state: State, call: Call, command: HideBySequence, context:
 def prioritise_by_sequence(
     state: State, call: Call, command: PrioritiseBySequence, context: ExecutionContext
 ) -> Outcome:
-    queue = _message(state, call, command, context)
+    queue = _queue_of_message(state, call, command, context)
     check_has_priorities(queue)
     if command.priority is None:
         raise MissingParameter("The request must contain the parameter Priority.")

@@ -31,7 +31,7 @@ def declare_queue(state: State, call: c.Call, command: c.DeclareQueue, context: 
         raise InvalidParameterValue(f"The copyTo or moveTo of {name} leads back to it.")
     existing = state.names.get((call.account, name))
     if existing is None:
-        return QueueDeclaredResult(is_new=True), _made(state, call, command, forwards, context)
+        return QueueDeclaredResult(is_new=True), _created(state, call, command, forwards, context)
     others = {key: value for key, value in existing.attributes.items() if key not in (COPY_TO, MOVE_TO)}
     attributes = {**others, **forwards}
     differing = _differing(existing, command, context)
@@ -40,7 +40,7 @@ def declare_queue(state: State, call: c.Call, command: c.DeclareQueue, context: 
     return QueueDeclaredResult(differing), [m.QueueAttributesSet(existing.id, attributes, existing.modified_ms)]
 
 
-def _made(
+def _created(
     state: State, call: c.Call, command: c.DeclareQueue, forwards: dict[str, str], context: ExecutionContext
 ) -> list[m.Mutation]:
     creation = c.CreateQueue(command.queue_name, command.attributes, command.tags)

@@ -31,7 +31,7 @@ from elasticq.model.commands import Call, ChangeMessageVisibility, DeleteMessage
 from elasticq.model.errors import LeaseExpired, MissingParameter, OverLimit
 from elasticq.model.results import EmptyResult, ReceiveMessageResult
 
-_WORDS = {m.LEASE_COMMITTED: "was committed", m.LEASE_GIVEN_BACK: "was released", m.LEASE_EXPIRED: "has expired"}
+_END_TEXTS = {m.LEASE_COMMITTED: "was committed", m.LEASE_GIVEN_BACK: "was released", m.LEASE_EXPIRED: "has expired"}
 
 Change = Callable[[Key, Lease, list[int]], list[m.Mutation]]
 
@@ -83,16 +83,16 @@ def _receive(
             raise OverLimit(f"There are {limits.LEASES_MAX} leases already: commit or release some.")
         lease = Lease(context.now_ms, context.now_ms + asked.visibility_s * 1_000)
     elif not lease.lives(state.grace, context.now_ms):
-        return _is_over(key, lease), _end_written(key, lease, context)
+        return _lease_expired(key, lease), _expiry_recorded(key, lease, context)
     known = lease.calls.get(attempt.call)
     if known is not None and known.sequences:
-        return _again(state, queue, asked, key, lease, known, context)
+        return _repeated(state, queue, asked, key, lease, known, context)
     if lease.is_sealed:
         return ReceiveMessageResult(leased=True), []
-    return _next(state, queue, asked, key, lease, attempt.call, context, may_seal=may_seal)
+    return _new_receive(state, queue, asked, key, lease, attempt.call, context, may_seal=may_seal)
 
 
-def _next(
+def _new_receive(
     state: State,
     queue: Queue,
     asked: receive.Asked,
@@ -157,7 +157,7 @@ def _held(queue: Queue, lease: Lease, now_ms: int) -> list[int]:
     ]
 
 
-def _again(
+def _repeated(
     state: State,
     queue: Queue,
     asked: receive.Asked,
@@ -175,7 +175,10 @@ def _again(
     handles = zip(known.sequences, known.delivery_numbers, strict=True)
     if not all(_is_held(queue, sequence, delivery_number, context.now_ms) for sequence, delivery_number in handles):
         ended = [lease.as_set(key, ended_ms=context.now_ms, state=m.LEASE_EXPIRED)]
-        return _is_over(key, lease), [*_shown(queue, _held(queue, lease, context.now_ms), context.now_ms), *ended]
+        return _lease_expired(key, lease), [
+            *_made_visible(queue, _held(queue, lease, context.now_ms), context.now_ms),
+            *ended,
+        ]
     missing = [sequence for sequence in known.sequences if sequence not in queue.contents]
     if missing:
         raise ContentsMissing(missing)
@@ -183,17 +186,17 @@ def _again(
     return ReceiveMessageResult(messages, leased=True), []
 
 
-def _is_over(key: Key, lease: Lease) -> LeaseExpired:
+def _lease_expired(key: Key, lease: Lease) -> LeaseExpired:
     _, name, batch, partition = key
-    return LeaseExpired(f"The lease {name}/{batch}/{partition} {_WORDS.get(lease.state, 'has expired')}.")
+    return LeaseExpired(f"The lease {name}/{batch}/{partition} {_END_TEXTS.get(lease.state, 'has expired')}.")
 
 
-def _end_written(key: Key, lease: Lease, context: ExecutionContext) -> list[m.Mutation]:
+def _expiry_recorded(key: Key, lease: Lease, context: ExecutionContext) -> list[m.Mutation]:
     """Return the mutation that records the expiry of a lease; none if its end is already recorded."""
     return [] if lease.ended_ms else [lease.as_set(key, ended_ms=context.now_ms, state=m.LEASE_EXPIRED)]
 
 
-def _shown(queue: Queue, sequences: list[int], now_ms: int) -> list[m.Mutation]:
+def _made_visible(queue: Queue, sequences: list[int], now_ms: int) -> list[m.Mutation]:
     """Return the mutations that make these messages visible."""
     return [m.VisibilityChanged(queue.id, part, [now_ms] * len(part)) for part in m.chunks(sequences)]
 
@@ -236,25 +239,27 @@ def change_message_visibility(
         raise MissingParameter("The request must contain the parameter VisibilityTimeout.")
     check_range(seconds, 0, limits.VISIBILITY_S_MAX, "VisibilityTimeout", "Must be between 0 and 43200, if provided")
     if handle.partition is not None and not state.leases.of_batch(queue.id, handle):
-        return _of_none(state, (queue.id, handle.name, handle.batch, handle.partition), context, is_renewal=seconds > 0)
+        return _change_missing(
+            state, (queue.id, handle.name, handle.batch, handle.partition), context, is_renewal=seconds > 0
+        )
     until_ms = context.now_ms + seconds * 1_000
 
     def renew(key: Key, lease: Lease, held: list[int]) -> list[m.Mutation]:
         changed = [m.VisibilityChanged(queue.id, part, [until_ms] * len(part)) for part in m.chunks(held)]
         return [*changed, lease.as_set(key, deadline_ms=until_ms)]
 
-    def give_back(key: Key, lease: Lease, held: list[int]) -> list[m.Mutation]:
+    def release_lease(key: Key, lease: Lease, held: list[int]) -> list[m.Mutation]:
         ended = lease.as_set(key, ended_ms=context.now_ms, state=m.LEASE_GIVEN_BACK)
-        return [*_shown(queue, held, context.now_ms), ended]
+        return [*_made_visible(queue, held, context.now_ms), ended]
 
-    return _change(state, queue, handle, renew if seconds else give_back, context)
+    return _change(state, queue, handle, renew if seconds else release_lease, context)
 
 
-def _of_none(state: State, key: Key, context: ExecutionContext, *, is_renewal: bool) -> Outcome:
+def _change_missing(state: State, key: Key, context: ExecutionContext, *, is_renewal: bool) -> Outcome:
     """Return the outcome of ChangeMessageVisibility for a lease that does not exist."""
     lease = Lease(context.now_ms, context.now_ms)
     if is_renewal:
-        return _is_over(key, lease), []
+        return _lease_expired(key, lease), []
     if len(state.leases) >= limits.LEASES_MAX:
         raise OverLimit(f"There are {limits.LEASES_MAX} leases already: commit or release some.")
     return EmptyResult(), [lease.as_set(key, ended_ms=context.now_ms, state=m.LEASE_GIVEN_BACK)]
@@ -274,6 +279,6 @@ def _change(
         if lease.lives(state.grace, context.now_ms):
             mutations += change(key, lease, _held(queue, lease, context.now_ms))
         elif lease.state != is_done:
-            mutations += _end_written(key, lease, context)
+            mutations += _expiry_recorded(key, lease, context)
             over.append((key, lease))
-    return _is_over(*over[0]) if over else EmptyResult(), mutations
+    return _lease_expired(*over[0]) if over else EmptyResult(), mutations

@@ -112,7 +112,7 @@ def receive_message(state: State, call: Call, command: ReceiveMessage, context: 
     if key:
         first_ms, held = attempted(state, queue, key, command.receive_request_attempt_id or "", now_ms)
         if held:
-            return _held_on(state, queue, call, asked, held, m.AttemptRecorded(key, first_ms, b""), now_ms)
+            return _attempt_repeated(state, queue, call, asked, held, m.AttemptRecorded(key, first_ms, b""), now_ms)
     chosen, dead = redrive.choose(state, queue, asked.limit, now_ms, asked.partition)
     over = state.leases.over(queue.id, state.grace, now_ms)
     if len(over) == ENDED_AT_ONCE_MAX:
@@ -199,7 +199,7 @@ def _attempt_key(queue: Queue, command: ReceiveMessage) -> bytes:
     return attempt_key(queue, check_token(attempt_id, "ReceiveRequestAttemptId"), command.elasticq_partition)
 
 
-def _held_on(
+def _attempt_repeated(
     state: State,
     queue: Queue,
     call: Call,
@@ -346,8 +346,8 @@ def received_again(
         known = state.invocations.get(key, context.now_ms)
         result.request_attempt = (key, known.recorded_ms if known is not None else 0)
         if known is not None and prolonged:
-            held_on = attempt_prolonged(queue, key, known, until_ms)
-            prolonged = [*prolonged, held_on] if held_on is not None else []
+            recorded = attempt_prolonged(queue, key, known, until_ms)
+            prolonged = [*prolonged, recorded] if recorded is not None else []
     return result, prolonged
 
 

@@ -211,12 +211,12 @@ def join_group(state: State, call: Call, command: g.ElasticqJoinGroup, context: 
     address = call.origin.source_ip if call.origin is not None else ""
     now_ms = context.now_ms
     number = context.next_number()
-    draft = draft_of(state, group, now_ms)
+    plan = draft_of(state, group, now_ms)
     deadline_ms = now_ms + group.row.session_ms
-    row = ConsumerSet(number, group.row.number, name, weight, now_ms, deadline_ms, draft.version(), address)
-    draft.join(row)
-    draft.share_out()
-    return _joined(_drafted_view(call, group, draft, number, draft.version())), draft.mutations
+    row = ConsumerSet(number, group.row.number, name, weight, now_ms, deadline_ms, plan.version(), address)
+    plan.join(row)
+    plan.share_out()
+    return _joined(_planned_view(call, group, plan, number, plan.version())), plan.mutations
 
 
 def heartbeat(state: State, call: Call, command: g.ElasticqHeartbeat, context: ExecutionContext) -> Outcome:
@@ -226,19 +226,19 @@ def heartbeat(state: State, call: Call, command: g.ElasticqHeartbeat, context: E
     _checked(command.wait_time_seconds, 0, limits.WAIT_S_MAX, "WaitTimeSeconds", 0)
     now_ms = context.now_ms
     if not consumer.lives(state.grace, now_ms):
-        draft = draft_of(state, group, now_ms)
-        draft.remove(consumer)
-        draft.share_out()
-        return ElasticqUnknownConsumer(), draft.mutations
+        plan = draft_of(state, group, now_ms)
+        plan.remove(consumer)
+        plan.share_out()
+        return ElasticqUnknownConsumer(), plan.mutations
     number = consumer.row.number
     renewed = ConsumerRenewed(number, now_ms + group.row.session_ms)
     if not command.released:
         return view_of(call, group, consumer), [renewed]
-    draft = draft_of(state, group, now_ms)
-    draft.release(consumer, command.released)
-    draft.share_out()
-    version = draft.version() if draft.has_touched(number) else consumer.row.version
-    return _drafted_view(call, group, draft, number, version), [renewed, *draft.mutations]
+    plan = draft_of(state, group, now_ms)
+    plan.release(consumer, command.released)
+    plan.share_out()
+    version = plan.version() if plan.has_touched(number) else consumer.row.version
+    return _planned_view(call, group, plan, number, version), [renewed, *plan.mutations]
 
 
 def awaited_view(state: State, call: Call, context: ExecutionContext) -> Outcome:
@@ -257,10 +257,10 @@ def awaited_view(state: State, call: Call, context: ExecutionContext) -> Outcome
 
 def leave_group(state: State, call: Call, command: g.ElasticqLeaveGroup, context: ExecutionContext) -> Outcome:
     group = _named_group(state, call, command.group_name)
-    draft = draft_of(state, group, context.now_ms)
-    draft.remove(_named_consumer(group, command.consumer_id))
-    draft.share_out()
-    return EmptyResult(), draft.mutations
+    plan = draft_of(state, group, context.now_ms)
+    plan.remove(_named_consumer(group, command.consumer_id))
+    plan.share_out()
+    return EmptyResult(), plan.mutations
 
 
 def move_resource(state: State, call: Call, command: g.ElasticqMoveResource, context: ExecutionContext) -> Outcome:
@@ -272,10 +272,10 @@ def move_resource(state: State, call: Call, command: g.ElasticqMoveResource, con
     consumer = _named_consumer(group, command.consumer_id)
     if not consumer.row.weight:
         raise _invalid(command.consumer_id, "ConsumerId", "The consumer has weight 0 and gets no resources")
-    draft = draft_of(state, group, context.now_ms)
-    draft.move(resource, consumer.row.number)
-    draft.share_out()
-    return GroupChangedResult(group.row.name, draft.status.generation), draft.mutations
+    plan = draft_of(state, group, context.now_ms)
+    plan.move(resource, consumer.row.number)
+    plan.share_out()
+    return GroupChangedResult(group.row.name, plan.status.generation), plan.mutations
 
 
 def drain_consumer(state: State, call: Call, command: g.ElasticqDrainConsumer, context: ExecutionContext) -> Outcome:
@@ -283,10 +283,10 @@ def drain_consumer(state: State, call: Call, command: g.ElasticqDrainConsumer, c
     consumer = _named_consumer(group, command.consumer_id)
     if not consumer.row.weight:
         return GroupChangedResult(group.row.name, group.status.generation), []
-    draft = draft_of(state, group, context.now_ms)
-    draft.weigh(consumer, 0)
-    draft.share_out()
-    return GroupChangedResult(group.row.name, draft.status.generation), draft.mutations
+    plan = draft_of(state, group, context.now_ms)
+    plan.weigh(consumer, 0)
+    plan.share_out()
+    return GroupChangedResult(group.row.name, plan.status.generation), plan.mutations
 
 
 # --- views ----------------------------------------------------------------------------------
@@ -314,9 +314,9 @@ def _joined(view: GroupViewResult) -> GroupJoinedResult:
     return GroupJoinedResult(*(getattr(view, name) for name in view.__struct_fields__))
 
 
-def _drafted_view(call: Call, group: Group, draft: AssignmentPlan, number: int, version: int) -> GroupViewResult:
-    held, revoking = draft.rows_of(number)
-    return _view(call, group, number, version, draft.status.generation, held, revoking)
+def _planned_view(call: Call, group: Group, plan: AssignmentPlan, number: int, version: int) -> GroupViewResult:
+    held, revoking = plan.rows_of(number)
+    return _view(call, group, number, version, plan.status.generation, held, revoking)
 
 
 def _view(

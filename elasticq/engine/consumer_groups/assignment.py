@@ -25,47 +25,47 @@ class PlannedConsumer:
         self.target = 0
 
 
-def set_targets(seats: Iterable[PlannedConsumer], total: int, most: int) -> None:
+def set_targets(all_planned: Iterable[PlannedConsumer], total: int, most: int) -> None:
     """Set the ``target`` of each consumer, dividing ``total`` resources.
 
     most: the maximum for each consumer; NO_BOUND: there is none. Resources above the maxima stay unassigned. A
     consumer with weight 0 gets none.
     """
     eligible = []
-    for seat in seats:
-        seat.target = 0
-        if seat.weight > 0:
-            eligible.append(seat)
+    for planned in all_planned:
+        planned.target = 0
+        if planned.weight > 0:
+            eligible.append(planned)
     eligible.sort(key=_by_weight)
-    weights = sum(seat.weight for seat in eligible)
+    weights = sum(planned.weight for planned in eligible)
     first = 0
     if most:
         # Consumers that would exceed the maximum, heaviest first, get the maximum. The others divide the rest.
-        for seat in eligible:
-            if total * seat.weight < most * weights:
+        for planned in eligible:
+            if total * planned.weight < most * weights:
                 break
-            seat.target = most  # at most ``total``, because one weight is at most the sum of weights
+            planned.target = most  # at most ``total``, because one weight is at most the sum of weights
             total -= most
-            weights -= seat.weight
+            weights -= planned.weight
             first += 1
-    _share(eligible[first:], total, weights)
+    _divide(eligible[first:], total, weights)
 
 
-def _by_weight(seat: PlannedConsumer) -> tuple[int, int]:
-    return -seat.weight, seat.number
+def _by_weight(planned: PlannedConsumer) -> tuple[int, int]:
+    return -planned.weight, planned.number
 
 
-def _share(seats: list[PlannedConsumer], total: int, weights: int) -> None:
+def _divide(all_planned: list[PlannedConsumer], total: int, weights: int) -> None:
     if not weights:
         return
     left = total
     order = []
-    for seat in seats:
-        seat.target, rest = divmod(total * seat.weight, weights)
-        left -= seat.target
+    for planned in all_planned:
+        planned.target, rest = divmod(total * planned.weight, weights)
+        left -= planned.target
         if rest:
             # One more goes first to consumers that hold it already, then to those with the largest remainder.
-            order.append((seat.held <= seat.target, -rest, seat.number, seat))
+            order.append((planned.held <= planned.target, -rest, planned.number, planned))
     order.sort(key=_before)
     for place in order[:left]:
         place[3].target += 1

@@ -43,10 +43,10 @@ class AssignmentPlan:
         "_has_decided",
         "_left",
         "_now_ms",
-        "_seats",
+        "_planned",
+        "_requested",
         "_touched",
         "_version",
-        "_wishes",
         "last_token",
         "mutations",
         "rows",
@@ -60,10 +60,10 @@ class AssignmentPlan:
         self.last_token = self._first_token = last_token
         self._group = group
         self._now_ms = now_ms
-        self._seats: dict[int, PlannedConsumer] = {
+        self._planned: dict[int, PlannedConsumer] = {
             number: PlannedConsumer(number, each.row.weight, len(each.held)) for number, each in group.consumers.items()
         }
-        self._wishes: dict[Resource, int] = {}  # consumer that an operator chose for a resource that is free now
+        self._requested: dict[Resource, int] = {}  # consumer that an operator chose for a resource that is free now
         self._touched: set[int] = set()
         self._version = 0
         self._left = STEP_MAX
@@ -81,7 +81,7 @@ class AssignmentPlan:
 
     def join(self, row: ConsumerSet) -> None:
         """Add a consumer."""
-        self._seats[row.number] = PlannedConsumer(row.number, row.weight, 0)
+        self._planned[row.number] = PlannedConsumer(row.number, row.weight, 0)
         self._touched.add(row.number)
         self.mutations.append(row)
         self._consumers_changed = True
@@ -101,12 +101,12 @@ class AssignmentPlan:
         elif row.weight or row.deadline_ms > self._now_ms:
             self.mutations.append(replace(row, weight=0, deadline_ms=min(row.deadline_ms, self._now_ms)))
         self._left = max(0, self._left - len(held))
-        del self._seats[row.number]
+        del self._planned[row.number]
         self._consumers_changed = True
 
     def weigh(self, consumer: Consumer, weight: int) -> None:
         """Change the weight of a consumer."""
-        self._seats[consumer.row.number].weight = weight
+        self._planned[consumer.row.number].weight = weight
         self.mutations.append(replace(consumer.row, weight=weight))
         self._consumers_changed = True
 
@@ -146,9 +146,9 @@ class AssignmentPlan:
         self.mutations.append(row)
 
     def _lose(self, consumer: int) -> None:
-        seat = self._seats.get(consumer)
-        if seat is not None:
-            seat.held -= 1
+        planned = self._planned.get(consumer)
+        if planned is not None:
+            planned.held -= 1
 
     def _free(self, row: ResourceAssigned) -> None:
         resource = row.name, row.partition
@@ -158,7 +158,7 @@ class AssignmentPlan:
         if not row.is_revoked:
             self._lose(row.consumer)
         elif row.wanted_by:
-            self._wishes[resource] = row.wanted_by if row.wanted_in >= self.status.changed else 0
+            self._requested[resource] = row.wanted_by if row.wanted_in >= self.status.changed else 0
         self.mutations.append(ResourceFreed(row.token, row.queue_id))
 
     def _revoke(self, row: ResourceAssigned, wanted_by: int = 0, wanted_in: int = 0) -> None:
@@ -172,7 +172,7 @@ class AssignmentPlan:
     def _assign(self, resource: Resource, consumer: int, wanted_in: int = 0) -> None:
         name, partition = resource
         self.last_token += 1
-        self._seats[consumer].held += 1
+        self._planned[consumer].held += 1
         self._put(
             ResourceAssigned(
                 self.last_token,
@@ -195,7 +195,7 @@ class AssignmentPlan:
         self._note_change()
         is_more = False
         before = len(self.mutations)
-        self._grant_wishes()
+        self._assign_requested()
         if self.status.due_ms <= self._now_ms:
             self.status = replace(self.status, due_ms=0)
             is_more = self._decide()
@@ -231,19 +231,19 @@ class AssignmentPlan:
             status = replace(status, rebalanced_ms=0)
         self.status = status
 
-    def _grant_wishes(self) -> None:
+    def _assign_requested(self) -> None:
         """Assign free resources that operators moved, even while a delay postpones the rebalance."""
-        for resource, consumer in self._wishes.items():
-            if resource in self._group.present and resource not in self.rows and self._may_wish(consumer):
+        for resource, consumer in self._requested.items():
+            if resource in self._group.present and resource not in self.rows and self._may_receive(consumer):
                 self._assign(resource, consumer, self.status.generation)
 
     def _decide(self) -> bool:
         """Revoke and assign resources; return whether more is left than one entry may change."""
-        group, seats = self._group, self._seats
+        group, all_planned = self._group, self._planned
         is_more = False
         for resource, row in list(self.rows.items()):
             is_there = group.present.get(resource) == row.queue_id
-            if row.consumer not in seats:  # it is being removed, or a repair lost its row, so it will release nothing
+            if row.consumer not in all_planned:  # being removed, or lost in a repair: it will release nothing
                 if self._left <= 0:
                     is_more = True
                     continue
@@ -253,33 +253,33 @@ class AssignmentPlan:
             elif not row.is_revoked:
                 if not is_there and self._left > 0:
                     self._revoke(row)
-            elif is_there and self._is_wish(row) and self._may_wish(row.wanted_by):
-                seats[row.wanted_by].held += 1  # count it as held: it is promised
-        set_targets(seats.values(), len(group.present), group.row.max_per_consumer)
+            elif is_there and self._is_requested(row) and self._may_receive(row.wanted_by):
+                all_planned[row.wanted_by].held += 1  # count it as held: it is promised
+        set_targets(all_planned.values(), len(group.present), group.row.max_per_consumer)
         if self._revoke_surplus():
             return True
         return self._assign_free() or is_more
 
-    def _is_wish(self, row: ResourceAssigned) -> bool:
+    def _is_requested(self, row: ResourceAssigned) -> bool:
         """Return whether an operator moved the resource, and no later change of consumers made that void."""
         return row.wanted_by > 0 and row.wanted_in >= self.status.changed and not self._consumers_changed
 
-    def _may_wish(self, consumer: int) -> bool:
-        seat = self._seats.get(consumer)
-        return seat is not None and seat.weight > 0
+    def _may_receive(self, consumer: int) -> bool:
+        planned = self._planned.get(consumer)
+        return planned is not None and planned.weight > 0
 
     def _revoke_surplus(self) -> bool:
         """Revoke what consumers hold above their targets; return whether more is left than one entry may change.
 
         The newest assignments are revoked first, and those moved by an operator last.
         """
-        for seat in self._seats.values():
-            surplus = seat.held - seat.target
-            if surplus <= 0 or seat.number not in self._group.consumers:
+        for planned in self._planned.values():
+            surplus = planned.held - planned.target
+            if surplus <= 0 or planned.number not in self._group.consumers:
                 continue
-            held = self._group.consumers[seat.number].held.values()
+            held = self._group.consumers[planned.number].held.values()
             found = [row for row in held if self.rows.get((row.name, row.partition)) == row]
-            found.sort(key=lambda row: (self._is_wish(row), -row.token))
+            found.sort(key=lambda row: (self._is_requested(row), -row.token))
             for row in found[:surplus]:
                 if self._left <= 0:
                     return True
@@ -291,7 +291,11 @@ class AssignmentPlan:
 
         Return whether more is left than one entry may change.
         """
-        wanting = [(seat.held - seat.target, seat.number) for seat in self._seats.values() if seat.held < seat.target]
+        wanting = [
+            (planned.held - planned.target, planned.number)
+            for planned in self._planned.values()
+            if planned.held < planned.target
+        ]
         if not wanting:
             return False
         heapify(wanting)

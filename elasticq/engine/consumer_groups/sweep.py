@@ -42,13 +42,13 @@ def step(state: State, now_ms: int) -> GroupStep:
     due = _due(state, gone, now_ms)
     token = last_token(state) if due else 0
     for group in due:
-        draft = AssignmentPlan(group, token, now_ms)
+        plan = AssignmentPlan(group, token, now_ms)
         for consumer in gone.get(group.row.number, ()):
-            draft.remove(consumer)
-        draft.share_out()
-        token = draft.last_token
-        found += draft.mutations
-        if not draft.mutations:
+            plan.remove(consumer)
+        plan.share_out()
+        token = plan.last_token
+        found += plan.mutations
+        if not plan.mutations:
             groups.dirty.pop(group.row.number, None)
         if len(found) > STEP_MAX:
             break

@@ -74,9 +74,9 @@ def choose(
         return chosen, []
     asked = limit
     while True:
-        living, dead = _told_apart(queue, chosen, limit, policy.receives)
+        living, dead = _divided(queue, chosen, limit, policy.receives)
         if not dead or len(chosen) < asked or len(living) == limit or asked >= MUTATION_ROWS_MAX:
-            return _at_once(queue, living, dead)
+            return _limited_to_entry(queue, living, dead)
         asked = min(limit + 2 * len(dead), MUTATION_ROWS_MAX)
         chosen = _chosen(queue, partition, now_ms, asked, expired_before_ms)
 
@@ -92,10 +92,10 @@ def told_apart(state: State, queue: Queue, chosen: list[int]) -> tuple[list[int]
     policy = queue.redrive
     if policy is None or dead_letter_queue(state, queue) is None:
         return chosen, []
-    return _at_once(queue, *_told_apart(queue, chosen, len(chosen), policy.receives))
+    return _limited_to_entry(queue, *_divided(queue, chosen, len(chosen), policy.receives))
 
 
-def _at_once(queue: Queue, living: list[int], dead: list[int]) -> tuple[list[int], list[int]]:
+def _limited_to_entry(queue: Queue, living: list[int], dead: list[int]) -> tuple[list[int], list[int]]:
     """Return ``living`` and ``dead`` if all dead letters fit into one entry.
 
     Otherwise return no living messages, and only the dead letters that fit: the others must be moved first.
@@ -108,7 +108,7 @@ def _at_once(queue: Queue, living: list[int], dead: list[int]) -> tuple[list[int
     return living, dead
 
 
-def _told_apart(queue: Queue, chosen: list[int], limit: int, receives: int) -> tuple[list[int], list[int]]:
+def _divided(queue: Queue, chosen: list[int], limit: int, receives: int) -> tuple[list[int], list[int]]:
     """Return the first ``limit`` messages that are not dead letters, and the dead letters that come before them."""
     living: list[int] = []
     dead: list[int] = []
@@ -128,13 +128,13 @@ def move_to_dead_letters(state: State, queue: Queue, dead: list[int], context: E
     found: list[m.Mutation] = []
     sequence = next_sequence(target.last_sequence, context.term)
     for at, each in enumerate(dead):
-        stored = _buried(state, queue, target, each, sequence + at, arn, context)
+        stored = _as_dead_letter(state, queue, target, each, sequence + at, arn, context)
         found += [stored, *kept(queue, each, target, stored)]
     found += [m.MessagesRemoved(queue.id, part) for part in m.chunks(dead)]
     return found
 
 
-def _buried(
+def _as_dead_letter(
     state: State, queue: Queue, target: Queue, sequence: int, new_sequence: int, arn: str, context: ExecutionContext
 ) -> m.MessageStored:
     """Return the message as it is stored in the dead-letter queue.

@@ -83,22 +83,22 @@ class Mover:
         """
         for task in state.moving.values():
             if task.rate:
-                told_ms, thousandths = self._paces.get(task.number, (now_ms - by_ms, 1_000))
-                self._paces[task.number] = (told_ms + by_ms, thousandths + task.rate * by_ms)
+                updated_ms, thousandths = self._paces.get(task.number, (now_ms - by_ms, 1_000))
+                self._paces[task.number] = (updated_ms + by_ms, thousandths + task.rate * by_ms)
 
     def _allowed(self, task: m.MoveTaskSet, now_ms: int) -> int:
         """Return how many messages the task may move in this step."""
         if not task.rate:
             return MESSAGES_A_STEP
-        told_ms, thousandths = self._paces.get(task.number, (now_ms, 1_000))
-        earned = thousandths + task.rate * max(now_ms - told_ms, 0)
+        updated_ms, thousandths = self._paces.get(task.number, (now_ms, 1_000))
+        earned = thousandths + task.rate * max(now_ms - updated_ms, 0)
         self._paces[task.number] = (now_ms, min(earned, max(1_000 + task.rate * BURST_MS, thousandths)))
         return min(self._paces[task.number][1] // 1_000, MESSAGES_A_STEP)
 
     def _spend(self, task: m.MoveTaskSet, moved: int) -> None:
         if task.rate:
-            told_ms, thousandths = self._paces[task.number]
-            self._paces[task.number] = (told_ms, thousandths - moved * 1_000)
+            updated_ms, thousandths = self._paces[task.number]
+            self._paces[task.number] = (updated_ms, thousandths - moved * 1_000)
 
     def _wait_ms(self, task: m.MoveTaskSet) -> int:
         """Return the time until the task may move its next message."""

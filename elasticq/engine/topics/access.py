@@ -22,13 +22,13 @@ from elasticq.model.errors import AuthorizationError, TopicError
 from elasticq.model.names import ANONYMOUS, account_of, queue_arn, topic_arn
 
 SERVICE: Final = "sns.amazonaws.com"
-_MENDING: Final = frozenset(
+_UNDENIABLE: Final = frozenset(
     ("AddPermission", "DeleteTopic", "GetTopicAttributes", "RemovePermission", "SetTopicAttributes")
 )
-_OF_AN_ACCOUNT: Final = (t.CreateTopic, t.ListTopics, t.ListSubscriptions, t.NothingThere)
-_BY_TOKEN: Final = (t.ConfirmSubscription,)
-_OF_SUBSCRIPTIONS: Final = (t.Unsubscribe, t.GetSubscriptionAttributes, t.SetSubscriptionAttributes)
-_OF_RESOURCES: Final = (
+_ACCOUNT_COMMANDS: Final = (t.CreateTopic, t.ListTopics, t.ListSubscriptions, t.NothingThere)
+_TOKEN_COMMANDS: Final = (t.ConfirmSubscription,)
+_SUBSCRIPTION_COMMANDS: Final = (t.Unsubscribe, t.GetSubscriptionAttributes, t.SetSubscriptionAttributes)
+_RESOURCE_COMMANDS: Final = (
     t.TagResource,
     t.UntagResource,
     t.ListTagsForResource,
@@ -42,15 +42,15 @@ def check(state: State, call: Call, command: t.TopicCommand, context: ExecutionC
 
     A malformed ARN passes: the handler raises the right error.
     """
-    if isinstance(command, (*_OF_AN_ACCOUNT, *_BY_TOKEN)):
+    if isinstance(command, (*_ACCOUNT_COMMANDS, *_TOKEN_COMMANDS)):
         return
     action = BY_NAME[type(command).__name__]
     try:
-        if isinstance(command, _OF_SUBSCRIPTIONS):
+        if isinstance(command, _SUBSCRIPTION_COMMANDS):
             _check_subscription(state, call, command, context, action.permission)
             return
         arn: str | None
-        if isinstance(command, _OF_RESOURCES):
+        if isinstance(command, _RESOURCE_COMMANDS):
             arn = command.resource_arn
         elif isinstance(command, t.Publish):
             arn = command.topic_arn or command.target_arn
@@ -95,7 +95,7 @@ def _check_topic(
     is_owner = account_of(key[0]) == account_of(call.account)
     topic = state.topics.names.get(key)
     text = "" if topic is None or topic.row is None else topic.row.attributes.get(POLICY, "")
-    if is_owner and (not text or action in _MENDING):
+    if is_owner and (not text or action in _UNDENIABLE):
         return
     request = _request(call, context, action, topic_arn(context.region, *key))
     verdict = policy.evaluate(text, request) if text else policy.NEITHER

@@ -70,7 +70,7 @@ def subscribe(state: State, call: Call, command: t.Subscribe, context: Execution
     try:
         given = attributes.checked(command.attributes, {}, to)
     except InvalidParameter as error:
-        raise invalid_parameter(f"Attributes Reason: {error.message.removeprefix(_BEGIN)}") from None
+        raise invalid_parameter(f"Attributes Reason: {error.message.removeprefix(_ERROR_PREFIX)}") from None
     is_shown = (command.return_subscription_arn or "").lower() == "true"
     existing = _existing(topic, to)
     if existing is not None:
@@ -98,7 +98,7 @@ def subscribe(state: State, call: Call, command: t.Subscribe, context: Execution
     return _subscribed(topic, row, context, is_shown=is_shown), found
 
 
-_BEGIN: Final = "Invalid parameter: "
+_ERROR_PREFIX: Final = "Invalid parameter: "
 
 
 def _user(principal: str) -> str:
@@ -216,10 +216,10 @@ def unsubscribe(state: State, call: Call, command: t.Unsubscribe, context: Execu
     queue = state.names.get(subscription.target) if row.protocol in WEB_PROTOCOLS else None
     if queue is None:
         return TopicDone(), [*removed(state, subscription, context.now_ms), counted]
-    return TopicDone(), [*_left(state, topic, row, queue, context), counted]
+    return TopicDone(), [*_unsubscribed_web_server(state, topic, row, queue, context), counted]
 
 
-def _left(
+def _unsubscribed_web_server(
     state: State, topic: Topic, row: m.SubscriptionSet, queue: Queue, context: ExecutionContext
 ) -> list[m.Mutation]:
     """Return the mutations that unsubscribe a web server.

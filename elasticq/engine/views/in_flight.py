@@ -60,11 +60,11 @@ def in_flight(queue: Queue, grace: Grace, now_ms: int, limit: int) -> InFlight:
         len(looked_at),
         min(looked_at)[0] if looked_at else None,
         next_ms,
-        [_told(queue, grace, sequence) for _, sequence in oldest],
+        [_message(queue, grace, sequence) for _, sequence in oldest],
     )
 
 
-def _told(queue: Queue, grace: Grace, sequence: int) -> InFlightMessage:
+def _message(queue: Queue, grace: Grace, sequence: int) -> InFlightMessage:
     row = queue.rows[sequence]
     group = queue.order.group_name(sequence)
     return InFlightMessage(sequence, group, row.received_ms, grace.deadline(row), row.receive_count)

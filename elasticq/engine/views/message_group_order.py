@@ -98,8 +98,10 @@ def _chosen(groups: Groups[Kind], wanted: str, groups_max: int) -> tuple[list[Ki
 
 def _place(queue: Queue, order: FairOrder, tenant: Tenant, messages_max: int) -> GroupPlace:
     held = FULL if looks.is_full(order, tenant) else NOISY if looks.is_noisy(order, tenant) else ""
-    told = [_message(queue, each, "visible", None) for each in islice(looks.deliverable(order, tenant), messages_max)]
-    return GroupPlace(tenant.name, tenant.count, tenant.in_flight, None, None, held, told)
+    shown_messages = [
+        _message(queue, each, "visible", None) for each in islice(looks.deliverable(order, tenant), messages_max)
+    ]
+    return GroupPlace(tenant.name, tenant.count, tenant.in_flight, None, None, held, shown_messages)
 
 
 def _strict_place(queue: Queue, order: FifoOrder, group: Group, now_ms: int, messages_max: int) -> GroupPlace:

@@ -13,8 +13,8 @@ GRACE_SPANS_MAX: Final = 64  # the oldest spans are dropped; none matters after 
 
 def _cluster_founded(state: State, mutation: m.ClusterFounded, undo: Undo | None) -> None:
     if undo is not None:
-        undo.append((_found, state, state.cluster_id, state.mac_key, state.feature_level))
-    _found(state, mutation.cluster_id, mutation.mac_key, mutation.feature_level)
+        undo.append((_set_cluster, state, state.cluster_id, state.mac_key, state.feature_level))
+    _set_cluster(state, mutation.cluster_id, mutation.mac_key, mutation.feature_level)
 
 
 def _cluster_founded_rows(mutation: m.ClusterFounded) -> list[RowChange]:
@@ -23,15 +23,15 @@ def _cluster_founded_rows(mutation: m.ClusterFounded) -> list[RowChange]:
 
 def _cluster_renamed(state: State, mutation: m.ClusterRenamed, undo: Undo | None) -> None:
     if undo is not None:
-        undo.append((_found, state, state.cluster_id, state.mac_key, state.feature_level))
-    _found(state, mutation.cluster_id, state.mac_key, state.feature_level)
+        undo.append((_set_cluster, state, state.cluster_id, state.mac_key, state.feature_level))
+    _set_cluster(state, mutation.cluster_id, state.mac_key, state.feature_level)
 
 
 def _cluster_renamed_rows(mutation: m.ClusterRenamed) -> list[RowChange]:
     return [Change(m.META, m.CLUSTER, {"cluster_id": mutation.cluster_id})]
 
 
-def _found(state: State, cluster_id: str, mac_key: bytes, feature_level: int) -> None:
+def _set_cluster(state: State, cluster_id: str, mac_key: bytes, feature_level: int) -> None:
     state.cluster_id, state.mac_key, state.feature_level = cluster_id, mac_key, feature_level
     state.identity = Identity(mac_key)
 
@@ -41,7 +41,7 @@ def _took_over(state: State, mutation: m.TookOver, undo: Undo | None) -> None:
     if mutation.term <= state.takeover_term:
         return
     if undo is not None:
-        undo.append((_untake, state, state.takeover_term, list(state.grace.spans)))
+        undo.append((_undo_takeover, state, state.takeover_term, list(state.grace.spans)))
     state.takeover_term = mutation.term
     if span[0] < span[1]:
         # Drop spans that ended over 12 h ago: no open deadline lies in them. Entry time decides, so members agree.
@@ -55,7 +55,7 @@ def _took_over_rows(mutation: m.TookOver) -> list[RowChange]:
     return [Put(m.TAKEOVERS, mutation.term, mutation)]
 
 
-def _untake(state: State, term: int, spans: list[tuple[int, int]]) -> None:
+def _undo_takeover(state: State, term: int, spans: list[tuple[int, int]]) -> None:
     state.takeover_term = term
     state.grace.spans = spans
     for queue in (*state.queues.values(), *state.deleted_queues.values()):

@@ -20,7 +20,7 @@ def _lease_called(state: State, mutation: m.LeaseCalled, undo: Undo | None) -> N
     elif lease.ended_ms or mutation.call in lease.calls:
         return
     if undo is not None:
-        undo.append((_uncall, lease, mutation.call, lease.state))
+        undo.append((_undo_call, lease, mutation.call, lease.state))
     lease.calls[mutation.call] = mutation
     lease.messages += len(mutation.sequences)
     if not mutation.sequences:
@@ -31,7 +31,7 @@ def _lease_called_rows(mutation: m.LeaseCalled) -> list[RowChange]:
     return [Put(m.LEASES, key_of(mutation), mutation, mutation.call)]
 
 
-def _uncall(lease: Lease, call: int, state: str) -> None:
+def _undo_call(lease: Lease, call: int, state: str) -> None:
     lease.messages -= len(lease.calls.pop(call).sequences)
     lease.state = state
 
