@@ -211,8 +211,8 @@ class Sweeper:
     def _sweep_leases(self, state: State, now_ms: int) -> tuple[list[m.Mutation], bool]:
         """Return the mutations that end expired leases and forget old ones, and whether more leases are to forget.
 
-        A lease is kept for LEASE_KEPT_MS after its end. If more than half of LEASES_MAX leases exist, the surplus is
-        kept for LEASE_KEPT_MIN_MS only.
+        A lease is kept for LEASE_KEPT_MS after its end. If there are more leases than half of LEASES_MAX, those that
+        ended first are kept for LEASE_KEPT_MIN_MS only.
         """
         leases = state.leases
         if not self._due_leases:

@@ -45,9 +45,9 @@ def _deletable(
 ) -> int | None:
     """Return the sequence to remove; None if the call succeeds without a change.
 
-    That is so if the message is gone. Without strict handles, it is also so if the handle is of an earlier delivery
-    while the message is in flight: its later consumer may be processing it.
-    Raise ``expired`` if handles are strict and the message exists, but is not in flight under this handle.
+    The call changes nothing if the message is gone. It also changes nothing if the handle is of an earlier delivery
+    while the message is in flight, because its later consumer may be processing it.
+    Raise ``expired`` if handles are strict and an existing message is not in flight under this handle.
     """
     sequence, delivery_number = read_receipt(state, queue, handle)
     row = queue.row(sequence)

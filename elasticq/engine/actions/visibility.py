@@ -18,9 +18,9 @@ def _change(
 ) -> tuple[int, int] | None:
     """Return the sequence and its new deadline in ms; None if the call succeeds without a change.
 
-    That is so if the message is not in flight. If handles are strict, it raises InvalidParameterValue instead. As on
-    AWS, the handle of an earlier delivery works as well, but not in queues with living leases: it changes nothing
-    there, because only a lease may change the visibility of its messages.
+    The call changes nothing if the message is not in flight. With strict handles it then raises InvalidParameterValue.
+    As on AWS, the handle of an earlier delivery works as well. But in queues with living leases it changes nothing,
+    because only a lease may change the visibility of its messages.
     """
     if visibility_timeout_s is None:
         raise MissingParameter("The request must contain the parameter VisibilityTimeout.")
