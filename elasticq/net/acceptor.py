@@ -115,12 +115,14 @@ class Acceptor:
             _log.warning(text, self._name, reason)
 
     def _take(self, accepted: socket.socket, address: str) -> None:
-        """Start the handshake of an accepted connection. At the bound, first close another one, or close this one."""
+        """Start the handshake of an accepted connection. At the bound, close an older handshake first, or this one."""
         is_full = self._count() + len(self._handshakes) >= self._connections_max
         if is_full or len(self._handshakes) >= HANDSHAKES_MAX:
             if not self._handshakes or self._tls is None:
                 accepted.close()
-                self._complain("connections_closed_at_once %s: at most %s connections may be open", self._connections_max)
+                self._complain(
+                    "connections_closed_at_once %s: at most %s connections may be open", self._connections_max
+                )
                 return
             slow = choose_victim(self._handshakes)
             del self._handshakes[slow]

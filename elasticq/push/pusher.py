@@ -271,7 +271,7 @@ class Pusher:
 
 
 def _place(fault: BaseException) -> str:
-    """Return the type and the source line of an exception, for the log. Leave out its text: it may quote the message."""
+    """Return the type and the place of an exception, for the log. Leave out its text: it may quote the message."""
     frame = extract_tb(fault.__traceback__)[-1]
     return f"{type(fault).__name__} in {frame.name}, {PurePath(frame.filename).name}:{frame.lineno}"
 
