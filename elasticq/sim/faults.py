@@ -60,8 +60,7 @@ class Scenario(Struct, frozen=True):
     - is_founded_by_meeting: members know their number and find each other; otherwise each gets a list of the voters.
     - volatile: the numbers of the memory-only members. spares: how many members may join later.
     - features: what clients use in addition to two standard queues, see queues.py.
-    - hold_ms: how long members hold calls while there is no master.
-    - broken_link_ms: the silence after which a voter without a link to the master may vote for another member.
+    - hold_ms, broken_link_ms: as in NodeSettings.
     - nameless_share: the share of calls without an invocation id. Their clients wait longer and do not retry.
     - lost_reply_share: the share of replies that clients do not get. They repeat the call.
     - proxies: the number of proxies. Clients also call these.
