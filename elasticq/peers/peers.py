@@ -217,11 +217,14 @@ class Peers:
         await Fetch(self._loop, wanted, into, self._connect_transfer, self._sources).run()
 
     async def ask(self, member_id: str, kind: str, body: bytes, timeout_s: float) -> Answer:
-        """Return the answer of another member to a question: HTTP status and body. Raise NotAnswered if there is none."""
+        """Return another member's answer to a question: HTTP status and body. Raise NotAnswered if there is none."""
         return await self._questions.ask(self._links.live(member_id), kind, body, timeout_s)
 
     def status(self) -> dict[str, int | list[str] | dict[str, int]]:
-        """Return the state of the links. links: member ids. Counts are since the start. conflicts: of the last minute."""
+        """Return the state of the links.
+
+        links: member ids. Counts are since the start of the process. conflicts: those of the last minute.
+        """
         return {
             "links": sorted(self._links.by_id),
             "connections": len(self._connections),

@@ -46,5 +46,5 @@ class RefusalLog:
 
 
 def _printable(text: str) -> str:
-    """Return a short text without line breaks and control codes. Unauthenticated senders may have written part of it."""
+    """Return a short text without line breaks and control codes. Strangers may have chosen parts of it."""
     return "".join(letter if letter.isprintable() else "?" for letter in text[:500])

@@ -280,7 +280,10 @@ class Fetching:
         self._news.set()
 
     async def next(self) -> tuple[int, bytes]:
-        """Return the next frame that is not IDLE. Raise TransferBroken after a refusal, an end or SILENT_S of silence."""
+        """Return the next frame that is not IDLE.
+
+        Raise TransferBroken if the source refuses, closes the connection, or sends nothing for SILENT_S.
+        """
         while True:
             while self._frames:
                 kind, body = self._frames.popleft()

@@ -1,4 +1,7 @@
-"""The faults of proxies. ``until`` schedules an action at the end of a fault. A fault returns whether it had an effect."""
+"""The faults of proxies. Each function returns whether the fault had an effect.
+
+``until`` schedules an action for the end of a fault.
+"""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ Fails = Callable[[Scenario], bool]
 
 
 def shrink(scenario: Scenario, name: str, report: Callable[[str], None] = lambda line: None) -> Scenario:
-    """Return the smallest scenario found that still has a finding called ``name``. report: called with progress lines."""
+    """Return the smallest scenario found that still has a finding called ``name``. report: gets lines of progress."""
     runs = 0
 
     def fails(candidate: Scenario) -> bool:
