@@ -135,7 +135,7 @@ class Connection(asyncio.Protocol):
             bare.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if not self.place:
             self.place = str((transport.get_extra_info("peername") or ("unknown",))[0])
-        self._timer = self._loop.call_later(HANDSHAKE_S, self._too_slow)
+        self._timer = self._loop.call_later(HANDSHAKE_S, self._handshake_timed_out)
         self._handshake = self._owner.handshake(self)
         for kind, body in self._handshake.start():
             self.send(kind, body)
@@ -230,7 +230,7 @@ class Connection(asyncio.Protocol):
         self._mark_closed()
         if self._transport is not None:
             self._transport.close()
-            self._end_by(LINGER_S)
+            self._abort_after(LINGER_S)
 
     def abort(self) -> None:
         """Close at once."""
@@ -238,7 +238,7 @@ class Connection(asyncio.Protocol):
             self._mark_closed()
             if self._transport is not None:
                 self._transport.abort()
-                self._end_by(LINGER_S)
+                self._abort_after(LINGER_S)
 
     def fail(self, error: PeerError) -> None:
         """Close because of an error. The owner logs it in one line.
@@ -256,7 +256,7 @@ class Connection(asyncio.Protocol):
 
     # Private.
 
-    def _end_by(self, delay_s: float) -> None:
+    def _abort_after(self, delay_s: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
         self._timer = self._loop.call_later(delay_s, self._give_up)
@@ -344,6 +344,6 @@ class Connection(asyncio.Protocol):
         if not self.outcome.done():
             self.outcome.set_result(not self.is_closed)
 
-    def _too_slow(self) -> None:
+    def _handshake_timed_out(self) -> None:
         if not self.is_established:
             self.abort()

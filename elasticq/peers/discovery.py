@@ -127,6 +127,6 @@ class ZeroconfDiscovery:
 
 def places(info: AsyncServiceInfo) -> list[str]:
     """Return the addresses to dial: the one that the member advertises, and those of its zeroconf record."""
-    said = (info.properties.get(b"peers") or b"").decode(errors="replace")
+    advertised = (info.properties.get(b"peers") or b"").decode(errors="replace")
     found = [join(host, info.port or 0) for host in info.parsed_addresses(IPVersion.V4Only)]
-    return [address for address in dict.fromkeys([said, *found]) if is_dialable(address)]
+    return [address for address in dict.fromkeys([advertised, *found]) if is_dialable(address)]

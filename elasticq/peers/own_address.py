@@ -45,5 +45,5 @@ class OwnAddress:
         """
         if is_dialable(own.address) or not self.port:
             return own
-        is_open = self._host in WILDCARDS and not self._advertise
-        return msgspec.structs.replace(own, address="" if is_open else self.assumed())
+        listens_everywhere = self._host in WILDCARDS and not self._advertise
+        return msgspec.structs.replace(own, address="" if listens_everywhere else self.assumed())

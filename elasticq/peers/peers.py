@@ -111,7 +111,7 @@ class Peers:
         self.refusal_log = RefusalLog()
         self._refusals = Refusals()
         self._questions = Questions(loop, lambda kind, body: receiver.asked(kind, body))
-        self._said: Peer | None = None
+        self._last_introduced: Peer | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._is_stopping = False
         self._all_closed = asyncio.Event()
@@ -124,7 +124,7 @@ class Peers:
         """Listen if the settings say so, then dial others. Raise OSError if the port is not available."""
         if self._settings.listens:
             await self._listen()
-        self._said = self._introduce()
+        self._last_introduced = self._introduce()
         self._follow()
         self._timer = self._loop.call_later(TICK_S, self._tick)
         if self._settings.discovery == "zeroconf":
@@ -374,9 +374,9 @@ class Peers:
 
     def _contest(self, connection: Connection, theirs: Hello, old: Link) -> None:
         connection.hold()
-        self._contests[connection] = self._loop.create_task(self._ask(connection, theirs, old))
+        self._contests[connection] = self._loop.create_task(self._probe_old_link(connection, theirs, old))
 
-    async def _ask(self, connection: Connection, theirs: Hello, old: Link) -> None:
+    async def _probe_old_link(self, connection: Connection, theirs: Hello, old: Link) -> None:
         """Keep the old link if its process answers a probe. Otherwise decide again about the new connection."""
         is_alive = await old.answers()
         self._contests.pop(connection, None)
@@ -411,7 +411,7 @@ class Peers:
         connection.session = link
         self._links.add(link, self._loop.time())
         self._dialler.linked(theirs.peer.id, theirs.peer.address)
-        link.greet(self._own_address.spoken(self._introduce(), connection.local_host), self._told())
+        link.greet(self._own_address.spoken(self._introduce(), connection.local_host), self._known_addresses())
 
     def _forget(self, link: Link) -> None:
         self._links.remove(link)
@@ -432,27 +432,27 @@ class Peers:
                 link.tick(now_s)
             except PeerError as error:
                 link.connection.fail(error)
-        self._say_news()
+        self._send_changes()
         self._book.forget_rumours(now_s)
         self._follow()
         self._timer = self._loop.call_later(TICK_S, self._tick)
 
-    def _say_news(self) -> None:
+    def _send_changes(self) -> None:
         own = self._introduce()
-        if own == self._said:
+        if own == self._last_introduced:
             return
-        self._said = own
-        told = self._told()
+        self._last_introduced = own
+        known = self._known_addresses()
         for link in list(self._links.by_id.values()):
             try:
                 check_cluster(own, link.peer)
             except PeerError as error:
                 link.connection.fail(error)
-            link.greet(self._own_address.spoken(own, link.connection.local_host), told)
+            link.greet(self._own_address.spoken(own, link.connection.local_host), known)
         if self._discovery is not None:
             self._spawn(self._discovery.update(self._own_address.announced(own)))
 
-    def _told(self) -> tuple[Known, ...]:
+    def _known_addresses(self) -> tuple[Known, ...]:
         return self._book.told(set(self._links.by_id), self._loop.time())
 
     # Dialling.

@@ -140,7 +140,7 @@ class TransferServer:
         self._holding.add(holding)
         holding.add_done_callback(self._holding.discard)
         try:
-            held = await _alive(connection, holding)
+            held = await _with_keep_alives(connection, holding)
         except asyncio.CancelledError:
             holding.add_done_callback(self._abandoned)  # the snapshot is kept for the next attempt
             raise
@@ -154,7 +154,7 @@ class TransferServer:
             _log.warning("snapshot_not_served to=%s: %s", connection.place, error)
             connection.refuse(UNSERVED, f"the snapshot cannot be read: {error}")
         finally:
-            self._let_go(held)
+            self._reader_left(held)
 
     async def _hold(self, pull: Pull) -> Held:
         async with self._opening:  # so concurrent joiners share one snapshot
@@ -178,9 +178,9 @@ class TransferServer:
 
     def _abandoned(self, holding: "asyncio.Task[Held]") -> None:
         if not holding.cancelled() and holding.exception() is None:
-            self._let_go(holding.result())
+            self._reader_left(holding.result())
 
-    def _let_go(self, held: Held) -> None:
+    def _reader_left(self, held: Held) -> None:
         held.readers -= 1
         if not held.readers:
             held.timer = self._loop.call_later(KEPT_S, self._release, held)
@@ -204,7 +204,7 @@ class TransferServer:
                 offset += size_bytes
                 self.bytes_served += size_bytes
                 await asyncio.wait_for(connection.drained(), STUCK_S)
-        digest = await _alive(connection, held.digest)
+        digest = await _with_keep_alives(connection, held.digest)
         connection.send(END, encode(End(digest)))
         is_whole = not connection.is_closed
         connection.close()
@@ -224,7 +224,7 @@ def _sealed_chunk(connection: Connection, file: BinaryIO, offset: int, size_byte
     return pieces
 
 
-async def _alive(connection: Connection, work: "asyncio.Future[_Value]") -> _Value:
+async def _with_keep_alives(connection: Connection, work: "asyncio.Future[_Value]") -> _Value:
     """Return the result of ``work``. Until then, send the other side an IDLE frame every ALIVE_S."""
     while not work.done():
         await asyncio.wait({work}, timeout=ALIVE_S)
@@ -263,21 +263,21 @@ class Serving:
 class Fetching:
     """The session on the fetcher's side: a short queue of frames. While it is full, the connection reads nothing."""
 
-    __slots__ = ("_connection", "_frames", "_news")
+    __slots__ = ("_changed", "_connection", "_frames")
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._frames: deque[tuple[int, bytes]] = deque()
-        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
 
     def take(self, kind: int, body: bytes) -> None:
         self._frames.append((kind, body))
-        self._news.set()
+        self._changed.set()
         if len(self._frames) >= QUEUED_CHUNKS_MAX:
             self._connection.hold()
 
     def ended(self) -> None:
-        self._news.set()
+        self._changed.set()
 
     async def next(self) -> tuple[int, bytes]:
         """Return the next frame that is not IDLE.
@@ -295,9 +295,9 @@ class Fetching:
                     return kind, body
             if self._connection.is_closed:
                 raise TransferBroken("the connection ended")
-            self._news.clear()
+            self._changed.clear()
             try:
-                await asyncio.wait_for(self._news.wait(), SILENT_S)
+                await asyncio.wait_for(self._changed.wait(), SILENT_S)
             except TimeoutError:
                 raise TransferBroken(f"the source was silent for {SILENT_S:g} s") from None
 

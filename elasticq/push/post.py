@@ -79,7 +79,7 @@ class Poster:
             self._check_literal(target)
             async with self._session.post(target, data=body, headers=headers, allow_redirects=False) as answer:
                 await answer.content.read(ANSWER_BYTES_MAX)
-                return _judged(answer.status)
+                return _outcome_of(answer.status)
         except AddressRefused as refused:
             return Outcome(is_done=False, is_final=True, reason=str(refused))
         except aiohttp.ClientConnectorError as error:  # aiohttp wraps the resolver's AddressRefused in this error
@@ -103,7 +103,7 @@ class Poster:
         await self._session.close()
 
 
-def _judged(status: int) -> Outcome:
+def _outcome_of(status: int) -> Outcome:
     """Return the outcome for an HTTP status.
 
     Source: SNS developer guide. 5xx and 429 are retried. Every other status except 2xx is a permanent failure.

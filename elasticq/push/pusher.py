@@ -105,10 +105,10 @@ class Pusher:
 
     async def _watch(self) -> None:
         while not self._runtime.stopped:
-            self._look()
+            self._update_workers()
             await asyncio.sleep(LOOK_S)
 
-    def _look(self) -> None:
+    def _update_workers(self) -> None:
         """Start and cancel workers: one for each subscribed web server, or none if another member is the master."""
         node = self._runtime.node
         wanted = _wanted(node.state) if node.replica.role == MASTER else {}
@@ -279,10 +279,10 @@ def _place(fault: BaseException) -> str:
 def _wanted(state: State) -> dict[int, Subscription]:
     """Return the subscribed web servers by number. Skip those that received their UnsubscribeConfirmation."""
     pushed = state.topics.pushed
-    return {number: each for number, each in pushed.items() if not each.row.is_left or _waits(state, each)}
+    return {number: each for number, each in pushed.items() if not each.row.is_left or _has_messages(state, each)}
 
 
-def _waits(state: State, subscription: Subscription) -> bool:
+def _has_messages(state: State, subscription: Subscription) -> bool:
     """Return whether a subscription's inner queue has messages."""
     queue = state.names.get(subscription.target)
     return queue is not None and queue.count > 0

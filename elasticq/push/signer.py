@@ -34,11 +34,11 @@ _SMALL_PRIMES: Final = tuple(n for n in range(3, 2_000, 2) if all(n % d for d in
 _TESTS: Final = 32  # rounds of Miller-Rabin; a composite number passes each round with a probability of at most 1/4
 _FROM, _UNTIL = datetime(2020, 1, 1, tzinfo=UTC), datetime(2120, 1, 1, tzinfo=UTC)
 
-_OF_QUESTIONS: Final = ("Message", "MessageId", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type")
+_SIGNED_IN_CONFIRMATIONS: Final = ("Message", "MessageId", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type")
 SIGNED: Final = {
     NOTIFICATION: ("Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type"),
-    CONFIRMATION: _OF_QUESTIONS,
-    FAREWELL: _OF_QUESTIONS,
+    CONFIRMATION: _SIGNED_IN_CONFIRMATIONS,
+    FAREWELL: _SIGNED_IN_CONFIRMATIONS,
 }
 """The signed members of each Type, in the order of signing. Absent members are left out."""
 

@@ -249,7 +249,7 @@ class Consumer:
         if hold_until_ms is not None:
             life.hold_until_us = self._true_us(hold_until_ms)
         if life.is_leaving and not core.acting:
-            self._say_good_bye(life)
+            self._leave_group(life)
         else:
             self._call(life)
         self._sleep(life, hold_until_ms)
@@ -338,7 +338,7 @@ class Consumer:
     def _renewed(self, consumer: str, sent_us: int) -> None:
         self.record.events.append(Renewed(sent_us, consumer, self.scheduler.now_us))
 
-    def _say_good_bye(self, life: Life) -> None:
+    def _leave_group(self, life: Life) -> None:
         consumer = life.core.view.consumer_id
         if not consumer:
             self._gone(life, None)

@@ -30,7 +30,7 @@ from elasticq.engine.stored.consumer_group_rows import (
 PREFIX = "shared-"
 """The prefix of the names of the group's queues. No other queue has it."""
 
-Telling = GroupMutation | m.QueueCreated | m.QueueDeleted | m.TookOver | m.ClockAdvanced
+Relevant = GroupMutation | m.QueueCreated | m.QueueDeleted | m.TookOver | m.ClockAdvanced
 
 
 class GroupLog:
@@ -41,7 +41,7 @@ class GroupLog:
         self.advances: list[Jump] = []  # of cluster time, by AdvanceClock
         self.left: set[str] = set()  # consumers that asked to leave
         # (index, term) -> (cluster ms, true us, mutations)
-        self._made: dict[tuple[int, int], tuple[int, int, list[Telling]]] = {}
+        self._made: dict[tuple[int, int], tuple[int, int, list[Relevant]]] = {}
         self._resources: dict[int, list[str]] = {}  # by queue id
         self._weights: dict[int, int] = {}
         self._wanted_by: dict[int, int | None] = {}  # by token; None: not revoked
@@ -51,7 +51,7 @@ class GroupLog:
 
     def proposed(self, place: tuple[int, int], made: list[m.Mutation], time_ms: int, now_us: int) -> None:
         """Record the mutations of an entry that a master made. place: its index and term."""
-        relevant: list[Telling] = [each for each in made if isinstance(each, Telling)]
+        relevant: list[Relevant] = [each for each in made if isinstance(each, Relevant)]
         if relevant:
             self._made[place] = time_ms, now_us, relevant
 
@@ -61,7 +61,7 @@ class GroupLog:
         for mutation in relevant:
             self._decided(mutation, time_ms, at_us)
 
-    def _decided(self, mutation: Telling, time_ms: int, at_us: int) -> None:
+    def _decided(self, mutation: Relevant, time_ms: int, at_us: int) -> None:
         decisions = self.decisions
         match mutation:
             case m.TookOver():

@@ -140,7 +140,7 @@ class GroupClients:
         length_us = self.random.randint(*LENGTH_US)
         self.cluster.trace.note("group fault", kind, consumer.name)
         end: Callable[[], None] | None = None
-        if kind == "anew" and (holder := self._make_anew()) is not None:
+        if kind == "anew" and (holder := self._recreate_queue()) is not None:
             consumer, kind = holder, self.random.choice(("pause", "cut", "leave"))
         match kind:
             case "kill":
@@ -176,7 +176,7 @@ class GroupClients:
         if isinstance(result, GroupChangedResult):
             self.record.drained.add(consumer)
 
-    def _make_anew(self) -> Consumer | None:
+    def _recreate_queue(self) -> Consumer | None:
         """Delete a queue and recreate it soon. Return its holder, so a fault can hide the deletion from it.
 
         Return None if another queue is being recreated, or if nobody holds this one.

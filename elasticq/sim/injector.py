@@ -92,10 +92,10 @@ class Injector:
             self.look()
             return
         self.trace.note("fault", fault.kind, fault.until_ms)
-        now_ms, present = self.scheduler.now_us // 1_000, self._present()
+        now_ms, present = self.scheduler.now_us // 1_000, self._current_phases()
         if self._strike[fault.kind](fault):
             self.struck += 1
-            self._meets(fault, present)
+            self._count_phases(fault, present)
         self.active = [each for each in self.active if each.until_ms > now_ms]
         self.active.append(fault)
 
@@ -103,7 +103,7 @@ class Injector:
         """Schedule the waiting faults whose phase has begun. Called after each step of a member."""
         if not self.waiting:
             return
-        now_ms, present = self.scheduler.now_us // 1_000, self._present()
+        now_ms, present = self.scheduler.now_us // 1_000, self._current_phases()
         waiting, self.waiting = self.waiting, []
         for fault in waiting:
             if fault.phase in present:
@@ -112,14 +112,14 @@ class Injector:
             elif now_ms < fault.at_ms + PHASE_PATIENCE_MS:
                 self.waiting.append(fault)
 
-    def _present(self) -> set[str]:
+    def _current_phases(self) -> set[str]:
         found = self.cluster.phases
         now_ms = self.scheduler.now_us // 1_000
         if any(each.until_ms > now_ms for each in self.active):
             found.add(TWO_AT_ONCE)
         return found
 
-    def _meets(self, fault: Fault, present: set[str]) -> None:
+    def _count_phases(self, fault: Fault, present: set[str]) -> None:
         self.met.update((fault.kind, phase) for phase in present)
 
     def heal(self) -> None:
@@ -139,21 +139,21 @@ class Injector:
 
     def voted(self, member: Member) -> None:
         """Handle a granted vote that ``member`` has just sent."""
-        present = self._present() if self.armed else set()
+        present = self._current_phases() if self.armed else set()
         fault = self._take(ON_VOTE)
         if fault is not None and self._crashed(member, fault):
             self.struck += 1
-            self._meets(fault, present)
+            self._count_phases(fault, present)
             self.scheduler.schedule(self.random.randint(*RESTART_AFTER_VOTE_MS) * 1_000, lambda: self._start(member))
 
     def master_appended(self, member: Member) -> None:
         """Handle an entry that the master ``member`` has appended and no other member has yet."""
-        present = self._present() if self.armed else set()
+        present = self._current_phases() if self.armed else set()
         fault = self._take(ON_APPEND)
         if fault is None:
             return
         self.struck += 1
-        self._meets(fault, present)
+        self._count_phases(fault, present)
         if fault.kind == "crash_appending_master":
             self._crash_for(member, fault)
         else:
@@ -324,7 +324,7 @@ class Injector:
             member.resume()
             member.crash(keeps_cache=True)
 
-        self.operator.want(lambda: RemoveVoter(member_id), lambda: self._is_none(member_id), end)
+        self.operator.want(lambda: RemoveVoter(member_id), lambda: self._is_no_voter(member_id), end)
         return True
 
     @property
@@ -336,7 +336,7 @@ class Injector:
         voters = self._voters
         return voters is not None and member_id in voters
 
-    def _is_none(self, member_id: str) -> bool:
+    def _is_no_voter(self, member_id: str) -> bool:
         voters = self._voters
         return voters is not None and member_id not in voters
 
@@ -366,7 +366,7 @@ class Injector:
             new = member.id
             # A new master may not know of the replacement. If the old member is removed already, add the new one.
             self.operator.want(
-                lambda: AddVoter(new) if self._is_none(old) else ReplaceVoter(old), lambda: self._is_voter(new)
+                lambda: AddVoter(new) if self._is_no_voter(old) else ReplaceVoter(old), lambda: self._is_voter(new)
             )
         return True
 

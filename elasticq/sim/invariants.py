@@ -226,7 +226,7 @@ class Invariants:
                     continue  # a repeated attempt keeps the numbers of its deliveries
                 if first != place:
                     self._found(IDENTITY_REUSED, f"{member.name}: {identity} in {first} and {place} (index, term)")
-                self._minted(member, identity, place)
+                self._record_place(member, identity, place)
 
     def _named(self, member: Member, entry: Entry, voters: tuple[Voter, ...]) -> None:
         """Check a change of the voters. It may change one voter, and the change before it must be committed.
@@ -247,7 +247,7 @@ class Invariants:
             evidence = f"{member.name} at {entry.index}: the change at {before_index} is not committed"
             self._found(VOTERS_CHANGED_TWICE, evidence)
 
-    def _minted(self, member: Member, identity: tuple[str, *tuple[int, ...]], place: tuple[int, int]) -> None:
+    def _record_place(self, member: Member, identity: tuple[str, *tuple[int, ...]], place: tuple[int, int]) -> None:
         """Record the entry in which an id or a receipt handle was created."""
         node = member.node
         assert node is not None
@@ -315,10 +315,10 @@ class Invariants:
             return
         node = member.node
         assert node is not None
-        identities = _told(outcome)
+        identities = _ids_in_answer(outcome)
         is_send = _is_standard_send(outcome)
         if reply.index and not (is_send and self._mode != "majority"):
-            self._rests_on(member, outcome, (reply.index, node.replica.log.term_at(reply.index)), "majority")
+            self._check_disks(member, outcome, (reply.index, node.replica.log.term_at(reply.index)), "majority")
         for identity in identities:
             place = self.made_at.get(identity)
             if place is None and is_send and self._mode == "async":
@@ -326,7 +326,7 @@ class Invariants:
             if place is None:
                 self._found(IDENTITY_UNKNOWN, f"{member.name} told {identity}, which no entry made")
             else:
-                self._rests_on(member, outcome, place, self._mode if is_send else "majority")
+                self._check_disks(member, outcome, place, self._mode if is_send else "majority")
         if _is_send(outcome) and reply.index and self.links.is_below_quorum(member):
             self._found(WRITE_BELOW_QUORUM, f"{member.name} answered {type(outcome).__name__} at {reply.index}")
 
@@ -335,7 +335,7 @@ class Invariants:
         self.repeats.replied(name, reply.ticket, outcome)
         if _is_standard_send(outcome) and self._mode in ("async", "one"):
             return
-        for identity in _told(outcome):
+        for identity in _ids_in_answer(outcome):
             place = self.made_at.get(identity)
             if place is None:
                 self._found(IDENTITY_UNKNOWN, f"{name} told {identity}, which no entry made")
@@ -346,7 +346,9 @@ class Invariants:
     def _mode(self) -> Mode:
         return self.cluster.scenario.mode
 
-    def _rests_on(self, member: Member, outcome: Result | SqsError, place: tuple[int, int | None], mode: Mode) -> None:
+    def _check_disks(
+        self, member: Member, outcome: Result | SqsError, place: tuple[int, int | None], mode: Mode
+    ) -> None:
         index, term = place
         if mode == "async" or (term is not None and mode != "all" and self._is_committed(index, term)):
             return
@@ -400,11 +402,11 @@ class Invariants:
                 if place is None or not self._is_committed(*place):
                     message.message_ids.remove(message_id)
                 if place is not None and not self._is_committed(*place):
-                    self._tell_if_silent(place)
+                    self._report_if_silent(place)
         if not all(message.message_ids for message in send.messages):
             send.outcome = "unknown"
 
-    def _tell_if_silent(self, place: tuple[int, int]) -> None:
+    def _report_if_silent(self, place: tuple[int, int]) -> None:
         living = {member.id for member in self.cluster.members if member.is_wanted}
         had = self.early_on.get(place, set()) & living  # neither wiped disks nor members that left can report it
         if had and place not in self.told_discarded:
@@ -459,14 +461,14 @@ class Invariants:
             self._found(VOTED_TWICE, f"{member.id} won term {term} and voted for {self.votes[member.id, term]}")
         if replica.wanted is not None:
             self._found(ACTED_WHILE_WANTING, f"{member.name} won term {term} and wants a snapshot")
-        self._note_jump(member)
+        self._check_clock(member)
         for index in range(replica.log.first_index, len(self.committed)):
             # A paused candidate may learn late that it won, when newer masters have committed entries already.
             if self.committed[index] < term and replica.log.term_at(index) != self.committed[index]:
                 self._found(COMMITTED_MISSING, f"{member.name} is master of {term} without the committed entry {index}")
                 return
 
-    def _note_jump(self, member: Member) -> None:
+    def _check_clock(self, member: Member) -> None:
         """Check a new master's clock. It may be ahead of the last master's only if its voters never heard that one."""
         node = member.node
         assert node is not None
@@ -549,7 +551,7 @@ def _is_standard_send(outcome: Result | SqsError) -> bool:
     return isinstance(outcome, SendMessageResult) and outcome.sequence_number is None
 
 
-def _told(outcome: Result | SqsError) -> list[str]:
+def _ids_in_answer(outcome: Result | SqsError) -> list[str]:
     """Return the message ids or receipt handles in an answer."""
     match outcome:
         case SendMessageResult():

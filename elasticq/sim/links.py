@@ -38,16 +38,16 @@ class Links:
         self.below_quorum_us: dict[str, int] = {}
 
     def start(self) -> None:
-        self._look()
+        self._check_all()
 
-    def _look(self) -> None:
-        self.scheduler.schedule(LOOK_US, self._look)
+    def _check_all(self) -> None:
+        self.scheduler.schedule(LOOK_US, self._check_all)
         living = [process for process in self.cluster.processes if process.node is not None]
         peers = {process.id: process.introduce() for process in living if not process.is_paused}
         for process in living:
             for other in living:
                 if process is not other and process.node is not None and not _are_proxies(process, other):
-                    self._look_at(process, other, peers.get(other.id))
+                    self._check_pair(process, other, peers.get(other.id))
         self.count()
 
     def count(self) -> None:
@@ -56,12 +56,12 @@ class Links:
             if member.node is not None:
                 self._count(member)
 
-    def _look_at(self, process: AnyProcess, other: AnyProcess, peer: Peer | None) -> None:
+    def _check_pair(self, process: AnyProcess, other: AnyProcess, peer: Peer | None) -> None:
         pair = process.id, other.id
         cuts = self.cluster.network.cuts
         there, back = cuts[process.id, other.id] > 0, cuts[other.id, process.id] > 0
         if there and back:
-            self._miss(process, other)
+            self._notice_break(process, other)
             return
         self._missed_us.pop(pair, None)
         if there or back or peer is None or process.is_paused or self.greeted.get(pair) == peer:
@@ -77,7 +77,7 @@ class Links:
         if process.process == number and self.greeted.get((process.id, peer.id)) == peer:
             process.call(lambda node: node.met(peer, process.boot_ms))
 
-    def _miss(self, process: AnyProcess, other: AnyProcess) -> None:
+    def _notice_break(self, process: AnyProcess, other: AnyProcess) -> None:
         pair = process.id, other.id
         if pair not in self.greeted:
             return

@@ -386,7 +386,7 @@ class Member(Process[Node]):
                 if self.node is None or self.life != life:
                     return
 
-    def _judge(self, reply: Reply, outcome: Result | SqsError) -> None:
+    def _report_reply(self, reply: Reply, outcome: Result | SqsError) -> None:
         self.observer.judge.replied(self, reply, outcome)
 
     def _begin_sync(self) -> None:

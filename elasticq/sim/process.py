@@ -172,7 +172,7 @@ class Process(ABC, Generic[Core]):
         """Carry out the effects of the node."""
 
     @abstractmethod
-    def _judge(self, reply: Reply, outcome: Result | SqsError) -> None:
+    def _report_reply(self, reply: Reply, outcome: Result | SqsError) -> None:
         """Report a reply to the checks of the run."""
 
     def _release(self, reply: Reply) -> None:
@@ -181,7 +181,7 @@ class Process(ABC, Generic[Core]):
             if asker is not None:
                 self.scheduler.after_latency(asker.ordered, reply.ticket, reply.outcome)  # type: ignore[union-attr]
             return
-        self._judge(reply, reply.outcome)
+        self._report_reply(reply, reply.outcome)
         if asker is not None:
             self.scheduler.after_latency(asker.answered, reply.ticket, reply.outcome)  # type: ignore[union-attr]
         elif isinstance(reply.outcome, ReceiveMessageResult) and reply.outcome.messages:

@@ -84,7 +84,7 @@ class ProxyProcess(Process[Proxy]):
         for _, error in node.receive_all([(sender, data)], self.boot_ms):
             self.trace.found(NODE_FAILED, f"{self.name} refused a frame of {sender}: {error}")
 
-    def _judge(self, reply: Reply, outcome: Result | SqsError) -> None:
+    def _report_reply(self, reply: Reply, outcome: Result | SqsError) -> None:
         self.observer.judge.passed_on(self.name, reply, outcome)
 
     def _drain(self, node: Proxy) -> None:

@@ -230,12 +230,12 @@ class TopicClients:
             return
         held = {name: _bodies(member, name) for name in NAMES}
         for publish in self.record.published:
-            self._judge(publish, held)
+            self._check_publish(publish, held)
 
     def _found(self, name: str, evidence: str) -> None:
         self.cluster.trace.found(name, evidence)
 
-    def _judge(self, publish: Published, held: dict[str, Counter[str]]) -> None:
+    def _check_publish(self, publish: Published, held: dict[str, Counter[str]]) -> None:
         counts = {name: bodies[publish.body] for name, bodies in held.items() if name.startswith(publish.topic)}
         evidence = f"{publish.body} to {publish.topic}: {json.dumps(counts)}"
         if len(set(publish.ids)) > 1:

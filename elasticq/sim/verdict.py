@@ -42,14 +42,14 @@ def judge_at_rest(
     for member in cluster.members:
         if member.node is not None:
             judge.compare_rows(member)
-        _look_after(cluster, member)
+        _check_caught_up(cluster, member)
     drain_us = workload.drain_us if clients.is_drained else None
     history = judge.without_excused(workload.history)
     for finding in check(history, jumps=judge.jumps, drain_us=drain_us):
         trace.found(finding.name, finding.evidence)
 
 
-def _look_after(cluster: Cluster, member: Member) -> None:
+def _check_caught_up(cluster: Cluster, member: Member) -> None:
     """Check that the member has caught up, and that a memory-only member is a voter again."""
     master, node = cluster.master, member.node
     if master is None or master.node is None or node is None or not member.is_wanted:

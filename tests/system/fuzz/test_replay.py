@@ -136,7 +136,7 @@ PLANTED: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
     "snapshot": ("elasticq.storage.snapshot", "check_all", instead(fails)),
     "salvage": ("elasticq.storage.rows.salvage", "_is_contents", instead(fails)),
     "carve": ("elasticq.storage.rows.carve", "_row", changed(shorter)),
-    "answers": ("elasticq.push.post", "_judged", instead(lambda status: DONE)),
+    "answers": ("elasticq.push.post", "_outcome_of", instead(lambda status: DONE)),
     "endpoints": ("elasticq.push.addresses", "Guard.check", instead(fails)),
     "toml": ("elasticq.server.settings", "_merge_tables", instead(fails)),
     "hocon": ("elasticq.server.elasticmq", "_seconds", instead(fails)),
