@@ -33,9 +33,7 @@ SCHEDULED_SHARE, SCHEDULED_AHEAD_MS = 0.3, (-500, 6_000)
 PRODUCERS, CONSUMERS = 4, 3
 THINK_US = (200_000, 2_000_000)
 DRAIN_QUIET_US, DRAIN_PATIENCE_US = 2_500_000, 25_000_000
-ALL_VISIBLE_AFTER_US = (
-    12_000_000  # so long after a drain's last message, all leases, visibility timeouts and delays have ended
-)
+ALL_VISIBLE_AFTER_US = 12_000_000  # longer than the longest lease, visibility timeout or delay
 GROUPS = ("red", "green", "blue")
 DELETE_SHARE, FAILING_DELETE_SHARE = 0.8, 0.4  # share of messages deleted at once; smaller if there are dead letters
 PASS_DEAD_SHARE = 0.7  # share of receives that skip a dead-letter queue, so its messages stay for move tasks
@@ -348,8 +346,7 @@ class Clients:
             return False
         quiet_us = self.scheduler.now_us - self.workload.last_message_us
         has_running_send = any(producer.running is not None for producer in self.producers)
-        if quiet_us > DRAIN_PATIENCE_US and self.workload.is_searched_since(
-            self.workload.last_message_us + ALL_VISIBLE_AFTER_US
-        ):
+        visible_us = self.workload.last_message_us + ALL_VISIBLE_AFTER_US
+        if quiet_us > DRAIN_PATIENCE_US and self.workload.is_searched_since(visible_us):
             return True
         return quiet_us > DRAIN_QUIET_US and not self.workload.outstanding and not has_running_send

@@ -1,7 +1,7 @@
 """The checks of repeated calls: a call has one effect, and a repeated call gets no contradicting answer.
 
 A call is identified by its invocation id, a GUID. The checks of the clients' history cannot do this, because a client
-does not know a lost reply. No two committed entries may record the same GUID. The exception is a receive whose answer
+does not see a lost reply. No two committed entries may record the same GUID. The exception is a receive whose answer
 reached nobody, and whose messages were returned.
 """
 
