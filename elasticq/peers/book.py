@@ -37,7 +37,7 @@ class Book:
         if not is_dialable(address):
             return
         for other in [entry.id for entry in self._entries.values() if entry.address == address]:
-            del self._entries[other]  # it restarted under a new member id, or moved
+            del self._entries[other]  # the old member there has a new id, or has moved
         self._make_room(now_s)
         self._entries[member_id] = Entry(member_id, address, now_s, now_s)
 

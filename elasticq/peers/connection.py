@@ -211,7 +211,7 @@ class Connection(asyncio.Protocol):
         self.close()
 
     def hold(self) -> None:
-        """Read nothing until ``resume``."""
+        """Stop reading frames until ``resume``."""
         self._is_held = True
         if self._transport is not None:
             self._transport.pause_reading()

@@ -87,7 +87,7 @@ class Disk:
         self._connection = _database()
         self._open()
         self._log.load()
-        self.token = 0  # of the newest append
+        self.token = 0  # token of the newest append
         self.is_slow = False
 
     def _open(self) -> None:

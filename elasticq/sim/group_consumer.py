@@ -149,7 +149,7 @@ class Consumer:
         held = [] if self.life is None else list(self.life.open.values())
         return any(each.resource.split("/")[0] == queue for each in held)
 
-    # --- its clock --------------------------------------------------------------------
+    # --- clock ------------------------------------------------------------------------
 
     @property
     def now_ms(self) -> float:
@@ -158,7 +158,7 @@ class Consumer:
     def _true_us(self, own_ms: float) -> int:
         return int(own_ms * 1_000 / self.rate)
 
-    # --- its life ---------------------------------------------------------------------
+    # --- life -------------------------------------------------------------------------
 
     def start(self) -> None:
         """Start the process, unless it runs."""
@@ -229,7 +229,7 @@ class Consumer:
         guarded = self._of_this_life(action)
         self.scheduler.schedule(delay_us, lambda: self.awake(guarded))
 
-    # --- what its core wants ----------------------------------------------------------
+    # --- steps of the core ------------------------------------------------------------
 
     def _settle(self) -> None:
         """Do the steps that the core wants now, and schedule the next check."""

@@ -44,8 +44,10 @@ class GroupLog:
         self._made: dict[tuple[int, int], tuple[int, int, list[Relevant]]] = {}
         self._resources: dict[int, list[str]] = {}  # by queue id
         self._weights: dict[int, int] = {}
-        self._wanted_by: dict[int, int | None] = {}  # by token; None: not revoked
-        self._of_token: dict[int, str] = {}  # the resource
+        self._wanted_by: dict[
+            int, int | None
+        ] = {}  # token -> consumer that shall get the resource next; None: not revoked
+        self._of_token: dict[int, str] = {}  # token -> resource
         self._max_per_consumer = 0
         self._ahead_ms = 0
 

@@ -17,7 +17,7 @@ from elasticq.sim.queues import ENDPOINT
 GROUP: Final = "sharing"
 SESSIONS_MS: Final = (2_000, 2_000, 4_000)
 DELAYS_MS: Final = (0, 0, 400)
-PARTITIONS_SHARE: Final = 0.3  # of groups
+PARTITIONS_SHARE: Final = 0.3  # share of groups whose consumers divide partitions
 STREAM: Final = f"{PREFIX}stream.fifo"
 
 

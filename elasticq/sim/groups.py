@@ -29,7 +29,7 @@ from elasticq.sim.group_record import GROUP, STREAM, GroupRecord, plan, url_of
 from elasticq.sim.queues import GROUPS
 from elasticq.sim.workload import Workload
 
-FIFO_GROUPS: Final = 9  # of messages
+FIFO_GROUPS: Final = 9  # the number of message groups in the partitioned queue
 SEND_US: Final = (50_000, 400_000)
 FAULTS: Final = (8, 20)
 LENGTH_US: Final = (100_000, 6_000_000)
@@ -133,7 +133,7 @@ class GroupClients:
             self.scheduler.schedule_at(self.random.randint(1_000 * LOAD_FROM_MS, self.calm_us), self._strike)
         self.scheduler.schedule_at(self.calm_us, self._calm)
 
-    # --- what goes wrong with consumers -------------------------------------------------
+    # --- the faults of consumers --------------------------------------------------------
 
     def _strike(self) -> None:
         consumer, kind = self.random.choice(self.consumers), self.random.choice(KINDS)

@@ -297,7 +297,7 @@ class Injector:
         member.wall_skew_ms = fault.amount
         return True
 
-    # --- members that come and go -----------------------------------------------------
+    # --- joins, leaves, lost disks and stops ------------------------------------------
 
     def _join(self, fault: Fault) -> bool:
         """Start a new member. The operator makes it a voter when it has caught up."""

@@ -99,7 +99,7 @@ class Invariants:
         self.made_at: dict[str, tuple[int, int]] = {}  # message id or receipt handle -> (index, term)
         self.digests: dict[tuple[int, int], tuple[bytes, str]] = {}
         self.compared: set[int] = set()  # applied indexes at which the rows of some member were hashed
-        self.seen: dict[str, _Seen] = {}  # by name
+        self.seen: dict[str, _Seen] = {}  # by name of the member
         self.early_on: dict[tuple[int, int], set[str]] = {}  # entry acknowledged early -> members with it on disk
         self.told_discarded: set[tuple[int, int]] = set()
         self.served_us: int | None = None  # when a master first served after the faults ended

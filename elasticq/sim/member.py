@@ -83,7 +83,10 @@ class Judge(Protocol):
         """Handle a reply that a proxy sends to a client."""
 
     def discarded(self, member: Member, entries: list[Entry]) -> None:
-        """Handle entries, acknowledged before commit, that the member reports as dropped for a newer master's."""
+        """Handle entries that were acknowledged before commit, and that the member reports as dropped.
+
+        A newer master's entries replaced them.
+        """
 
     def stepped(self, member: Member) -> None:
         """Handle the end of a step: all effects of one call of the node are done."""
@@ -285,7 +288,7 @@ class Member(Process[Node]):
         else:
             self.crash(keeps_cache=True)
 
-    # --- what comes in ----------------------------------------------------------
+    # --- inputs -----------------------------------------------------------------
 
     def _fail(self) -> None:
         self.crash()
@@ -297,7 +300,7 @@ class Member(Process[Node]):
         self.tickets[ticket] = giver
         self.call(lambda node: node.order(order, ticket, self.boot_ms))
 
-    # --- what goes out ----------------------------------------------------------
+    # --- effects ----------------------------------------------------------------
 
     def _drain(self, node: Node) -> None:
         effects = node.effects

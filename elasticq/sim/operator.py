@@ -72,7 +72,7 @@ class Task:
             self.operator.done += isinstance(outcome, OrderDone)
             self._end()
             return
-        self.attempt += 1  # this one is answered
+        self.attempt += 1  # so the timeout of the answered attempt is ignored
         self.scheduler.schedule(self.operator.random.randint(*AGAIN_US), self.give)
 
     def refused(self, ticket: Ticket) -> None:

@@ -117,7 +117,7 @@ class Process(ABC, Generic[Core]):
         for ticket, client in tickets.items():
             self.scheduler.after_latency(client.refused, ticket)
 
-    # --- what comes in ----------------------------------------------------------
+    # --- inputs -----------------------------------------------------------------
 
     def call(self, action: Callable[[Core], None]) -> None:
         """Call the node once and carry out its effects. If the process is paused, do so when it resumes."""
@@ -165,7 +165,7 @@ class Process(ABC, Generic[Core]):
         if self.tickets.pop(ticket, None) is not None:
             self.call(lambda node: node.cancel(ticket, self.boot_ms))
 
-    # --- what goes out ----------------------------------------------------------
+    # --- effects ----------------------------------------------------------------
 
     @abstractmethod
     def _drain(self, node: Core) -> None:

@@ -28,7 +28,7 @@ from elasticq.sim.workload import Workload
 
 QUEUES: Final = {"few": 3, "many": 6}
 NAMES: Final = [f"{topic}{number}" for topic, count in QUEUES.items() for number in range(count)]
-FILTERED, CHANGING = "many4", "many5"  # the queues whose subscriptions change
+FILTERED, CHANGING = "many4", "many5"  # two queues: one whose filter changes, one that unsubscribes
 NARROW, WIDE = '{"n": ["0"]}', '{"n": ["0", "1"]}'
 PUBLISHERS: Final = 2
 PUBLISH_US, CHANGE_US = (100_000, 1_000_000), (5_000, 400_000)
@@ -266,7 +266,7 @@ def _state_during(changes: list[Changed], publish: Published) -> bool | None:
     """Return the state of a subscription from a publish's first attempt to its answer, None if it may have changed."""
     if publish.complete_us is None:
         return None
-    is_on = True  # as the founder made it
+    is_on = True  # the state that TopicFounder created
     for change in changes:
         if change.complete_us is not None and change.complete_us < publish.invoke_us:
             is_on = change.is_on
@@ -283,6 +283,6 @@ def _bodies(member: Member, name: str) -> Counter[str]:
     found = dict(queue.contents)
     cold = [sequence for sequence in queue.issued if sequence not in queue.contents and queue.row(sequence) is not None]
     if cold:
-        read = {content.sequence: content for content in member.disk.read(queue.id, cold)}  # whole pages
+        read = {content.sequence: content for content in member.disk.read(queue.id, cold)}  # read returns whole pages
         found.update({sequence: read[sequence] for sequence in cold})
     return Counter(content.body for content in found.values())
