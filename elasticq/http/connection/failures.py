@@ -1,7 +1,7 @@
-"""Makes log lines of unexpected exceptions: their type and their place, never their text, which may quote a request.
+"""Log lines of unexpected exceptions: type and place, but not their text, because that may quote a request.
 
-A client that can cause an exception can cause it as often as it likes, so each place is logged once a minute,
-with the number of exceptions that were not logged in between.
+A client that can cause an exception can cause it often. So each place is logged at most once a minute,
+with the number of exceptions that were not logged since the last line.
 """
 
 from traceback import extract_tb, format_list
@@ -15,16 +15,16 @@ PLACES_MAX: Final = 64
 
 
 class Failures:
-    """Remembers for one logger which places were logged, and when."""
+    """The places that one logger has logged, and when."""
 
     __slots__ = ("_clock", "_told")
 
     def __init__(self, clock: Clock = boot_ms) -> None:
         self._clock = clock
-        self._told: dict[tuple[str, str, int], tuple[int, int]] = {}  # when, and how often nothing was said since
+        self._told: dict[tuple[str, str, int], tuple[int, int]] = {}  # when logged, and how often not logged since
 
     def line(self, event: str, failure: BaseException | None, trace: TracebackType | None) -> str:
-        """Return the line for the log; empty if the same place was logged within the last minute."""
+        """Return the line for the log. It is empty if the same place was logged within the last minute."""
         name = "" if failure is None else type(failure).__name__
         frames = extract_tb(trace)
         place = (name, frames[-1].filename, frames[-1].lineno or 0) if frames else (name, "", 0)

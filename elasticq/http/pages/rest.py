@@ -1,4 +1,4 @@
-"""/api/v1 by aiohttp: all of the REST API that is not hot (rest_call.py), with the same answers, and streams."""
+"""The part of /api/v1 that aiohttp serves: event streams, and all requests that are not hot (rest_call.py)."""
 
 import asyncio
 from typing import TYPE_CHECKING, Any, Final
@@ -20,7 +20,7 @@ STREAM_PAGE: Final = 10
 
 
 async def answer(asked: Asked, submit: Submit, context: "ServerContext") -> web.Response:
-    """Answer what is no stream. Raises the SqsError that the client gets."""
+    """Return the answer to a request that is not a stream. Raise the SqsError that the client gets."""
     if asked.method == "GET" and asked.path == "/openapi.json":
         return _written(200, openapi.document())
     if asked.method == "GET" and asked.path == "/docs":
@@ -44,10 +44,10 @@ def _written(status: int, value: Any) -> web.Response:
 
 
 class Stream(web.StreamResponse):
-    """Messages as server-sent events, until the client leaves or the server stops.
+    """A stream of messages as server-sent events, until the client leaves or the server stops.
 
-    A message is hidden for as long as the connection asked for, at least a second, so that it does not come again
-    before that. Each stream counts to its client's address from ``begin`` to ``end``.
+    Each message stays in flight for the time that the client asked for, at least a second. Each stream counts for
+    its client's address from ``begin`` to ``end``.
     """
 
     def __init__(self, request: Request, context: "ServerContext", address: str) -> None:
@@ -58,9 +58,9 @@ class Stream(web.StreamResponse):
         self._first: list[Any] | None = None
 
     async def begin(self) -> None:
-        """Receive once without waiting, so that a client that may not receive gets an error.
+        """Receive once without waiting, so that a client without permission gets an error instead of a stream.
 
-        Raises the SqsError that the client gets, after which the stream has ended.
+        Raise the SqsError that the client gets; the stream has ended then.
         """
         bound, streams = self._context.bounds.streams_per_address, self._context.streams
         if bound and streams[self._address] >= bound:
@@ -74,14 +74,14 @@ class Stream(web.StreamResponse):
             raise
 
     def end(self) -> None:
-        """Stop counting this stream. Called once."""
+        """Stop counting this stream. Called exactly once."""
         streams = self._context.streams
         streams[self._address] -= 1
         if not streams[self._address]:
             del streams[self._address]
 
     async def run(self) -> None:
-        """Write events; the response is prepared."""
+        """Write events. The response must have been prepared."""
         taken = self._first or []
         while not self._context.stopping:
             for message in taken:

@@ -1,10 +1,11 @@
-"""Answers by aiohttp's web.Server what is not hot: odd framing, Query by URL, health and readiness.
+"""The slow path: aiohttp's web.Server answers requests that are not hot.
 
-Only this module imports aiohttp, and it is imported on the first connection
-that needs it. A request comes here whole, judged by the same reader as a hot
-one: aiohttp sees its head alone, and what is not of the head comes with
-``Asked``. Requests of the SQS API give the same bytes here as on the hot path:
-both go through exchange.py.
+These are odd framing, Query by URL, health and readiness, and all other pages.
+This module imports aiohttp, so it is imported at the first connection that needs
+it. A request arrives here complete, after the same reader has checked it as for
+the hot path. aiohttp sees only its head; the rest comes with ``Asked``. Requests
+of the SQS API get the same bytes here as on the hot path, because both use
+exchange.py.
 """
 
 import asyncio
@@ -60,13 +61,13 @@ if TYPE_CHECKING:
     from aiohttp.web_protocol import RequestHandler
 
 _CERTIFICATE: Final = re.compile(r"/SimpleNotificationService-[0-9a-f]{32}\.pem")
-"""Where notifications say that their certificate is; its name changes with it, and there is one at a time."""
+"""The path of the certificate in notifications. The name changes with the certificate; there is one at a time."""
 LINKS: Final = frozenset(("ConfirmSubscription", "Unsubscribe"))
-"""Actions of SNS that are asked for by links in what subscriptions get."""
+"""Actions of SNS that subscribers call by links in the messages that they get."""
 UNKNOWN_OPERATION = b"<UnknownOperationException/>"
 PREFLIGHT_S = 600
 NEVER_S = 100_000_000
-"""aiohttp must end no idle connection: the server context's sweep does, which knows of hot requests too."""
+"""aiohttp must not end idle connections. The sweep of the server context does, which also knows hot requests."""
 CORS_HEADERS = (
     "authorization, content-type, x-amz-date, x-amz-target, x-amz-content-sha256, x-amz-security-token,"
     " x-amz-user-agent, x-amzn-query-mode, amz-sdk-invocation-id, amz-sdk-request"
@@ -74,9 +75,10 @@ CORS_HEADERS = (
 
 
 def _without_words(record: LogRecord) -> bool:
-    """Replace the text of an aiohttp error, which quotes what a client sent, by the exception's type and place.
+    """Replace the text of an aiohttp error by the exception's type and place, because it may quote the request.
 
-    That a client left before its answer was written is no failure of this server: it is not logged.
+    Return whether to log the record. It is not logged if the client left before its answer was written, nor if
+    the same place was logged within the last minute.
     """
     _, failure, trace = record.exc_info or (None, None, None)
     if isinstance(failure, ConnectionError):
@@ -92,7 +94,7 @@ _complaints.addFilter(_without_words)
 
 
 class Asked(Struct):
-    """One request. aiohttp parsed nothing but the head that was judged, so its view of the headers is the reader's."""
+    """One request. aiohttp parsed the head after our reader had checked it, so both see the same headers."""
 
     request: web.BaseRequest
     head: Head
@@ -109,12 +111,12 @@ class Asked(Struct):
 
     @property
     def credential(self) -> bytes:
-        """The text that holds the scope of the signature, in a header or in the URL."""
+        """Return the text with the scope of the signature, from a header or from the URL."""
         return credential_of(self.head.lines, self.head.authorization)
 
 
 class SlowPath:
-    """Makes aiohttp's connections and answers their requests."""
+    """The aiohttp server: it makes protocols for connections, and answers their requests."""
 
     __slots__ = ("_context", "_server")
 
@@ -122,11 +124,11 @@ class SlowPath:
         self._context = context
         self._server = web.Server(
             self._handle,
-            handler_cancellation=True,  # a long poll whose client left ends
+            handler_cancellation=True,  # ends a long poll whose client left
             access_log=None,
             logger=_complaints,
             keepalive_timeout=NEVER_S,
-            auto_decompress=False,  # no client compresses, and a bomb would unpack before any bound
+            auto_decompress=False,  # no client compresses, and a bomb would unpack before any bound applies
             max_line_size=HEAD_BYTES_MAX,
             max_field_size=HEAD_BYTES_MAX,
         )
@@ -142,7 +144,7 @@ class SlowPath:
         self._context.slow_requests += 1
         transport = request.transport
         connection: Connection | None = transport and transport.get_protocol()  # type: ignore[assignment]
-        if connection is None:  # its client left before this began; under TLS the transport is still there then
+        if connection is None:  # the client left before this began; under TLS the transport still exists then
             raise asyncio.CancelledError
         assert connection.slow_request is not None
         keeps_open, response = False, None
@@ -151,11 +153,11 @@ class SlowPath:
             if self._context.stopping:
                 response.force_close()
             if isinstance(response, web.Response) and isinstance(response.body, bytes):
-                connection.hold(2 * len(response.body))  # it is kept beside what the transport has of it
+                connection.hold(2 * len(response.body))  # aiohttp and the transport each keep it
             await response.prepare(request)
             if isinstance(response, rest.Stream):
                 await response.run()
-            await response.write_eof()  # here, so that the next request waits until all of it is written
+            await response.write_eof()  # here, so that the next request waits until the answer is written
             keeps_open = bool(response.keep_alive)
         finally:
             if isinstance(response, rest.Stream):
@@ -197,13 +199,13 @@ class SlowPath:
         return response
 
     async def _certificate(self) -> web.Response:
-        """Answer with the certificate of notifications. It is public, and whoever verifies one has no credentials."""
+        """Return the certificate of notifications. It is public, because those who verify have no credentials."""
         certificate = self._context.certificate
         pem = None if certificate is None else await certificate()
         return _not_found() if pem is None else web.Response(body=pem, content_type="application/x-pem-file")
 
     async def _test(self, asked: Asked) -> web.Response:
-        """Answer a page of testing.py, in plain JSON."""
+        """Return the answer of a page of testing.py, as plain JSON."""
         context, method, path = self._context, asked.request.method, asked.path
         try:
             caller = self._admit(asked)
@@ -220,7 +222,7 @@ class SlowPath:
         return web.Response(status=status, body=msgspec.json.encode(answer), content_type="application/json")
 
     def _preflight(self, *, is_asked: bool) -> web.Response:
-        """Tell a browser what pages of other origins may send: nothing without the headers of ``_allow_page``."""
+        """Return what pages of other origins may send. Without the headers of ``_allow_page`` they may send nothing."""
         if not is_asked:
             return _not_found()
         headers = {
@@ -231,7 +233,7 @@ class SlowPath:
         return web.Response(headers=headers)
 
     def _allow_page(self, request: web.BaseRequest, response: web.StreamResponse) -> None:
-        """Let pages of listed origins read the answer."""
+        """Add the headers that let pages of listed origins read the answer."""
         origin, browsers = request.headers.get("Origin"), self._context.browsers
         if origin is not None and browsers is not None and browsers.is_foreign(origin):
             response.headers["Access-Control-Allow-Origin"] = origin
@@ -239,7 +241,7 @@ class SlowPath:
             response.headers["Vary"] = "Origin"
 
     def _refuse(self, asked: Asked, error: SqsError) -> web.Response:
-        """Answer an error in the protocol of the request, as far as its head tells that."""
+        """Return an error in the protocol of the request, as far as its head shows the protocol."""
         if (path := asked.path.removeprefix(self._context.context_path)).startswith(BASES):
             return rest.problem(RestAsked(asked.request.method, path, "", b""), error)
         protocol = JSON if _has_target(asked.request) else FORM
@@ -264,7 +266,10 @@ class SlowPath:
         return await self._serve(asked, protocol, form_or_body)
 
     async def _serve(self, asked: Asked, protocol: int, form_or_body: bytes) -> web.Response:
-        """Answer an SQS request. ``form_or_body``: the body; of a form also the URL's parameters."""
+        """Return the answer to an SQS or SNS request.
+
+        form_or_body: the body; for a form, the parameters of the URL and the body.
+        """
         request_id, began_s, head = self._request_id(), perf_counter(), asked.head
         if protocol == FORM and _wants_json(asked.request):
             protocol = FORM_FOR_JSON
@@ -321,7 +326,7 @@ class SlowPath:
         return self._respond(exchange.encode((SQS,), JSON, PEEK, command, outcome, request_id), request_id)
 
     async def _rest(self, asked: Asked) -> web.StreamResponse:
-        """Answer the REST API: each of its commands is submitted and counted like one of SQS's."""
+        """Return the answer of the REST API. Each of its commands is submitted and counted like one of SQS."""
         context, request, head = self._context, asked.request, asked.head
         path = asked.path.removeprefix(context.context_path)
         told = RestAsked(request.method, path, asked.query, asked.body)
@@ -354,7 +359,7 @@ class SlowPath:
             return rest.problem(told, failure)
 
     async def _list_messages(self, asked: Asked) -> web.Response:
-        """Answer LocalStack's page of a queue's messages."""
+        """Return LocalStack's page of a queue's messages."""
         request_id, request, head = self._request_id(), asked.request, asked.head
         target = request.headers.get("X-Amz-Target", "")
         protocol = JSON if target else peeking.TREE if "json" in request.headers.get("Accept", "") else FORM
@@ -376,7 +381,7 @@ class SlowPath:
         return self._respond(answer, request_id)
 
     def _unknown(self, asked: Asked) -> web.Response:
-        """Answer 404 to what is no request of SQS, but to a caller who is not admitted an error."""
+        """Return 404 for a request that belongs to no API, or an error if the caller is not admitted."""
         try:
             self._admit(asked)
         except SqsError as error:
@@ -386,7 +391,7 @@ class SlowPath:
         return self._told_where() if is_root and "text/html" in request.headers.get("Accept", "") else _not_found()
 
     def _told_where(self) -> web.Response:
-        """Tell a person who opened this port in a browser what it is, and where the page for people is."""
+        """Return a page for people who open this port in a browser, with a link to the operators' pages."""
         page_url = escape(self._context.page_url)
         where = (
             f'The page is at <a href="{page_url}">{page_url}</a>' if page_url else "It has no page: admin.port is -1"
@@ -398,16 +403,16 @@ class SlowPath:
         return web.Response(text=body, content_type="text/html", headers=_STILL)
 
     def _admit(self, asked: Asked) -> tuple[str, str]:
-        """Return principal and owner (model/names.py) of the caller. Raises the SqsError that the client gets."""
+        """Return principal and owner (model/names.py) of the caller. Raise the SqsError that the client gets."""
         head, authenticator = asked.head, self._context.authenticator
         if authenticator is None:
             return self._context.callers.identify_request(head.lines, head.authorization)
         return authenticator.admit(head.lines, head.authorization, asked.body)
 
     def _admit_link(self, asked: Asked, protocol: int) -> tuple[str, str] | None:
-        """Return an anonymous caller for a link in what a subscription gets, which nobody can sign; else None.
+        """Return an anonymous caller for a link of ``LINKS``, which subscribers cannot sign; None for other requests.
 
-        Who has such a link has the token or the ARN in it, and may do with it what it says.
+        The link itself is the credential: it contains a token or an ARN.
         """
         if protocol == JSON or asked.request.method != "GET" or asked.credential:
             return None
@@ -415,16 +420,16 @@ class SlowPath:
         return self._context.callers.identify(b"") if is_link else None
 
     def _make_room(self, asked: Asked, held_bytes: int) -> None:
-        """Count a large command's memory until ``slow_ended``. Raises ServiceUnavailable where there is no room."""
+        """Count a large command's memory until ``slow_ended``. Raise ServiceUnavailable if the buffers are full."""
         if held_bytes > WAITING_FREE_BYTES:
             if not self._context.has_room(held_bytes):
                 raise ServiceUnavailable(BUSY_TEXT)
             asked.connection.hold(held_bytes)
 
     def _check_method(self, asked: Asked, action: str) -> None:
-        """Raise AccessDenied for a GET that changes something and is not signed, where a page could have sent it.
+        """Raise AccessDenied for an unsigned GET that changes something, if a web page could have sent it.
 
-        Without an Authenticator any Authorization header is enough, as no page can make a browser send one.
+        Without an Authenticator any Authorization header is enough, because no page can make a browser send one.
         """
         browsers = self._context.browsers
         if browsers is None or asked.request.method != "GET" or action in LINKS:
@@ -454,7 +459,7 @@ class SlowPath:
         return outcome
 
     def _endpoint(self, asked: Asked) -> str:
-        """Return the base of queue URLs; it is the socket's address where HTTP/1.0 leaves the Host out."""
+        """Return the base of queue URLs. For HTTP/1.0 without a Host, it is the address of the socket."""
         context, transport = self._context, asked.request.transport
         if asked.head.endpoint or context.public_url or transport is None:
             return asked.head.endpoint or context.public_url
@@ -462,7 +467,7 @@ class SlowPath:
         return f"{context.scheme}://{name}:{port}{context.context_path}"
 
     def _request_id(self) -> str:
-        """Return a request id whose number has a bit that numbers of the hot path never reach."""
+        """Return a request id. Its number has a bit that the numbers of the hot path never reach."""
         return self._context.responses.request_id(self._context.slow_requests | 1 << 47)
 
     def _respond(self, answer: Answer, request_id: str) -> web.Response:
@@ -485,7 +490,7 @@ def _wants_json(request: web.BaseRequest) -> bool:
 
 
 class _Ticket:
-    """The ticket of a call whose outcome a task of aiohttp awaits."""
+    """The ticket of a call. A task of aiohttp awaits its outcome."""
 
     __slots__ = ("_context", "_transport", "future")
 
@@ -501,12 +506,12 @@ class _Ticket:
             self.future.set_result(outcome)
 
     def abort(self) -> None:
-        """Break the connection, and with it the task that waits, as a fault of a test wants."""
+        """Break the connection, and so the waiting task, for a fault of a test."""
         if self._transport is not None:
             self._transport.abort()
 
     def leave(self) -> None:
-        """End the wait, as the client is gone; messages that came in the same moment are given back."""
+        """End the wait because the client is gone. Messages that came at the same time return to their queue."""
         if self.future.done() and not self.future.cancelled():
             self.return_messages(self.future.result())
         else:
@@ -525,9 +530,9 @@ def _not_found() -> web.Response:
 
 
 def _health(context: ServerContext) -> web.Response:
-    """Tell that this process answers, and its durability where that is not the full one.
+    """Return that this process answers, with its durability if that is reduced.
 
-    The Server header tells clients that this is elasticq.
+    Clients recognise elasticq by the Server header.
     """
     return web.Response(text=context.health, headers={"Server": f"elasticq/{__version__}"})
 
@@ -540,7 +545,7 @@ def _ready(context: ServerContext) -> web.Response:
 
 
 def _localstack_health(context: ServerContext) -> web.Response:
-    """Answer the page that programs poll which wait for LocalStack."""
+    """Return the page that programs poll while they wait for LocalStack to start."""
     state = "running" if context.runtime.status().ready and not context.runtime.stopped else "starting"
     return web.json_response({"services": {"sqs": state, "sns": state}, "edition": "elasticq", "version": __version__})
 

@@ -5,8 +5,8 @@
     POST /moto-api/reset          all accounts, as moto answers
     GET, POST, DELETE /_elasticq/faults   see faults.py; DELETE with {"id": 1} or {} for all
 
-Where testing is not enabled they answer 403 and say so. With auth = strict they
-want a signature, and an account reaches its own queues only.
+If testing is not enabled, they answer 403 with the reason. With auth = strict
+they require a signature, and an account can reach only its own queues.
 """
 
 from collections.abc import Callable
@@ -58,7 +58,7 @@ class _FaultRow(Struct):
 
 
 class TestingPages:
-    """Answers each page by a status and an object for JSON."""
+    """The handlers of the testing pages. Each answers a status and an object for JSON."""
 
     __test__ = False  # for pytest
 
@@ -68,9 +68,9 @@ class TestingPages:
     async def answer(
         self, method: str, path: str, body: bytes, caller: tuple[str, str], invocation: bytes
     ) -> tuple[int, object]:
-        """Return status and object. Raises the SqsError that the client gets.
+        """Return status and object. Raise the SqsError that the client gets.
 
-        caller: principal and owner; invocation: what all attempts of one SDK call share, empty without.
+        caller: principal and owner. invocation: the key that all attempts of one SDK call share; empty for none.
         """
         if method not in METHODS[path]:
             return 405, {"message": f"{path} takes {' and '.join(METHODS[path])}."}
@@ -146,7 +146,7 @@ def _row(fault: Fault) -> _FaultRow:
 
 
 def _read(body: bytes, kind: Callable[..., T]) -> T:
-    """Decode a body as a ``kind``; an empty one counts as an empty object. Raises InvalidParameterValue."""
+    """Return a body decoded as a ``kind``; an empty body counts as ``{}``. Raise InvalidParameterValue."""
     try:
         return msgspec.json.decode(body or b"{}", type=kind)  # type: ignore[no-any-return]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
