@@ -38,7 +38,7 @@ COPIES_MAX: Final = 1_000  # messages that wait for their second delivery, per f
 DELAY_MS_MAX: Final = 60_000
 OF_RECEIVES: Final = ("drop", "reorder")
 OF_STANDARD_QUEUES: Final = ("duplicate", "reorder")
-_TEXT: Final = "A fault that a test asked for."
+_TEXT: Final = "A test ordered this fault."
 
 Kind = Literal[
     "drop_request", "drop_response", "drop", "duplicate", "delay", "reorder", "throttle", "error500", "error503"
@@ -129,11 +129,11 @@ class Faults:
     def add(self, order: Order) -> Fault:
         """Put a fault in force. Raise ValueError for a contradictory order, and at FAULTS_MAX faults."""
         if order.kind in OF_RECEIVES and order.action not in ("*", "ReceiveMessage"):
-            raise ValueError(f"{order.kind} is a fault of ReceiveMessage, not of {order.action}")
+            raise ValueError(f"{order.kind} is possible for ReceiveMessage only, not for {order.action}")
         if order.kind == "delay" and not order.delay_ms:
             raise ValueError("delay needs delay_ms")
         if len(self.faults) >= FAULTS_MAX:
-            raise ValueError(f"there are {FAULTS_MAX} faults: remove some")
+            raise ValueError(f"there are already {FAULTS_MAX} faults: remove some")
         self._number += 1
         fault = self.faults[self._number] = Fault(self._number, order)
         self._choose_way()

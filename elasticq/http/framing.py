@@ -148,7 +148,7 @@ class Framing(asyncio.Protocol, ABC):
         if len(data) > HEAD_BYTES_MAX:
             self._refuse(431, "the head is too long")
         elif _BARE_LF.search(data):
-            self._refuse(400, "a line that ends with a bare LF")
+            self._refuse(400, "a line ends with a bare LF")
         else:
             self._buffer = data
             if not self._weigh():

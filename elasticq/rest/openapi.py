@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document of the REST API, and a page that shows it without anything from elsewhere."""
+"""The OpenAPI 3.1 document of the REST API, and a page that shows it without content of other servers."""
 
 from functools import cache
 from html import escape
@@ -15,14 +15,14 @@ from elasticq.rest.routes import BASE, ROUTES, STREAM_QUERY, Route
 _JSON: Final = "application/json"
 _PROBLEM: Final = "application/problem+json"
 _ABOUT: Final = (
-    "Queues and messages of elasticq without an SDK, on the port and by the rules of its SQS API: the same"
-    " authentication, accounts, regions and limits. doq's paths, /API/v1 in capitals, answer as doq does."
+    "Queues and messages of elasticq for clients without an SDK. The port, authentication, accounts, regions and"
+    " limits are those of the SQS API. doq's paths (/API/v1, in capitals) answer as doq does."
 )
 
 
 @cache
 def document() -> dict[str, Any]:
-    """The document, as plain objects for JSON."""
+    """Return the document as plain objects for JSON."""
     kinds = {kind for route in ROUTES for kind in (*route.takes, *route.answers)} | {s.Problem}
     types = sorted(kinds, key=lambda kind: kind.__name__)
     _, schemas = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
@@ -58,7 +58,7 @@ def _stream() -> dict[str, Any]:
     told = {"description": "an event for each message, until the client leaves", "content": {"text/event-stream": {}}}
     return {
         "operationId": "stream",
-        "summary": "Messages as server-sent events, for who cannot poll; acknowledge each by its id.",
+        "summary": "Messages as server-sent events, for clients that cannot poll. Acknowledge each message by its id.",
         "parameters": [_in_path("queue"), *map(_in_query, STREAM_QUERY)],
         "responses": {"200": told} | _problems(),
     }
@@ -66,7 +66,7 @@ def _stream() -> dict[str, Any]:
 
 def _problems() -> dict[str, Any]:
     content = {_PROBLEM: {"schema": {"$ref": "#/components/schemas/Problem"}}}
-    words = {"4XX": "refused, and nothing was changed", "5XX": "try again"}
+    words = {"4XX": "refused, and nothing has changed", "5XX": "try again"}
     return {status: {"description": text, "content": content} for status, text in words.items()}
 
 
@@ -93,7 +93,7 @@ def _in_query(parameter: Parameter) -> dict[str, Any]:
 
 @cache
 def page() -> str:
-    """An HTML page with all operations and shapes; nothing in it comes from another server."""
+    """Return an HTML page with all operations and shapes. It loads nothing from another server."""
     rows = "".join(_section(path, method, operation) for path, item in document()["paths"].items()
                    for method, operation in item.items())  # fmt: skip
     shapes = "".join(
@@ -152,7 +152,7 @@ def _kind(member: dict[str, Any]) -> str:
 
 
 def text() -> str:
-    """The document as docs/openapi.json holds it."""
+    """Return the document in the form of docs/openapi.json."""
     return msgspec.json.format(msgspec.json.encode(document(), order="deterministic"), indent=1).decode() + "\n"
 
 

@@ -1,4 +1,4 @@
-"""Queues, their dead letters and leases: what the REST API does with them."""
+"""The REST API's handlers for queues, their dead letters and leases."""
 
 from typing import Final
 
@@ -17,7 +17,7 @@ _KNOWN: Final = {name for kind in KINDS for name in (*kind.ranges, *kind.choices
 
 
 def attributes_of(kind: str, settings: s.Settings) -> dict[str, str]:
-    """The attributes of a queue of doq's type or ours. Those that this version does not know are left out."""
+    """Return the attributes of a queue of this type. Attributes that this version does not know are left out."""
     found: dict[str, str] = {}
     if kind == "delayed":
         found |= {ORDER: "priority", DEFAULT_PRIORITY: "0"}
@@ -79,7 +79,7 @@ async def list_(request: Request) -> s.Queues:
         try:
             found.append(_queue(url.rpartition("/")[2], await _attributes(request, url)))
         except QueueDoesNotExist:
-            continue  # it was deleted meanwhile
+            continue  # the queue was deleted after the listing
     return s.Queues(found, page.next_token or "")
 
 
@@ -143,7 +143,7 @@ async def cancel_move(request: Request) -> s.Move:
         if task.status == "RUNNING":
             told = await request.do(c.CancelMessageMoveTask(task.task_handle), r.MoveTaskCancelledResult)
             return s.Move("CANCELLING", moved=told.moved)
-    raise ResourceNotFound("Nothing is moved out of the queue.")
+    raise ResourceNotFound("No move task is moving messages out of the queue.")
 
 
 # --- leases ---------------------------------------------------------------------------

@@ -61,11 +61,11 @@ class Chunks:
         if end == _END:
             return data[at + len(_END) :]
         if not _END.startswith(end):
-            raise BadHead("a trailer behind the last chunk")
+            raise BadHead("a trailer after the last chunk")
         self._part = end
         return None
 
     def _checked_part(self, part: bytes) -> bytes:
         if not (_PART_OF_NEXT if self._count else _PART_OF_FIRST).fullmatch(part):
-            raise BadHead("no chunk: a size alone on its line, then as many bytes, then an end of line")
+            raise BadHead("malformed chunk: it must be a size on a line, that many bytes, and a line end")
         return part

@@ -37,5 +37,5 @@ class Failures:
         elif len(self._told) >= PLACES_MAX:
             self._told.clear()
         self._told[place] = now_ms, 0
-        more = f" ({unsaid} more since this was told last)" if unsaid else ""
+        more = f" ({unsaid} more since the last line about this)" if unsaid else ""
         return f"{event} {name}{more}\n{''.join(format_list(frames))}"

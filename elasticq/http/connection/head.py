@@ -294,7 +294,7 @@ def _names(headers: list[bytes]) -> set[bytes]:
     """Return the names of the headers that are in ``ONCE``. Raise BadHead if one of them is repeated."""
     names = [name for name in (header.partition(b":")[0].lower() for header in headers) if name in ONCE]
     if len(names) != len(set(names)):
-        raise BadHead("a header that may stand once stands twice")
+        raise BadHead("a header that may occur once is repeated")
     return set(names)
 
 
@@ -345,7 +345,7 @@ class _RequestLines(dict[bytes, str]):
         hot = _REST_LINE.fullmatch(line) or _HOT_LINE.fullmatch(line)
         if hot is None:
             if _REQUEST_LINE.fullmatch(line) is None:
-                raise BadHead("no request line")
+                raise BadHead("malformed request line")
             return ""
         path = (hot[1] or hot[2]).decode("ascii")
         if path.startswith(EXTENSIONS) and hot.re is _HOT_LINE:
@@ -380,7 +380,7 @@ class _Lines(dict[bytes, _Fact]):
             return fact_name, value.strip(b" ")
         header = _HEADER_LINE.fullmatch(line)
         if header is None:
-            raise BadHead("no header line")
+            raise BadHead("malformed header line")
         name, value = header[1].lower(), header[2].rstrip(b" \t")
         read = _READERS.get(name)
         fact = (read(value) if read else None) or (name if name in ONCE else line, None)
@@ -413,7 +413,7 @@ def content_protocol(value: bytes) -> int:
 def checked_host(value: bytes) -> str:
     """Return a Host header's value. Raise BadHead if it is neither host nor host:port."""
     if len(value) > HOST_CHARS_MAX or _HOST_VALUE.fullmatch(value) is None:
-        raise BadHead("Host is no host")
+        raise BadHead("Host is neither host nor host:port")
     return value.decode("ascii")
 
 
@@ -429,7 +429,7 @@ def wants_json(accept: str) -> bool:
 
 def _length(value: bytes) -> _Fact:
     if _LENGTH_VALUE.fullmatch(value) is None:
-        raise BadHead("Content-Length is no number")
+        raise BadHead("Content-Length is not a number")
     return _LENGTH, int(value)
 
 

@@ -64,7 +64,9 @@ class Stream(web.StreamResponse):
         """
         bound, streams = self._context.bounds.streams_per_address, self._context.streams
         if bound and streams[self._address] >= bound:
-            raise ServiceUnavailable(f"Your address has {bound} streams, which is the most (http.streams_per_address).")
+            raise ServiceUnavailable(
+                f"Your address already has {bound} streams, the maximum (http.streams_per_address)."
+            )
         streams[self._address] += 1
         try:
             self._request.query["visibility_s"] = await messages.hidden_s(self._request)

@@ -394,11 +394,13 @@ class SlowPath:
         """Return a page for people who open this port in a browser, with a link to the operators' pages."""
         page_url = escape(self._context.page_url)
         where = (
-            f'The page is at <a href="{page_url}">{page_url}</a>' if page_url else "It has no page: admin.port is -1"
+            f'The pages for people are at <a href="{page_url}">{page_url}</a>'
+            if page_url
+            else "There are no pages for people, because admin.port is -1"
         )
         body = (
             '<!doctype html><html lang="en"><meta charset="utf-8"><title>elasticq</title><h1>elasticq</h1>'
-            f"<p>SQS is spoken here, by programs. {where}.</p></html>\n"
+            f"<p>This port is for clients of SQS and SNS. {where}.</p></html>\n"
         )
         return web.Response(text=body, content_type="text/html", headers=_STILL)
 

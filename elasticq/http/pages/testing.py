@@ -32,7 +32,7 @@ METHODS: Final = {
     "/moto-api/reset": ("POST",),
     "/_elasticq/faults": ("GET", "POST", "DELETE"),
 }
-CLOSED: Final = "testing.enabled is off: this server takes no orders from tests."
+CLOSED: Final = "testing.enabled is off, so this server refuses the pages for tests."
 EVERYBODY: Final = "*"
 
 T = TypeVar("T")
@@ -73,7 +73,7 @@ class TestingPages:
         caller: principal and owner. invocation: the key that all attempts of one SDK call share; empty for none.
         """
         if method not in METHODS[path]:
-            return 405, {"message": f"{path} takes {' and '.join(METHODS[path])}."}
+            return 405, {"message": f"{path} allows only {' and '.join(METHODS[path])}."}
         match path:
             case "/_elasticq/clock":
                 return 200, await self._clock(method, body, caller, invocation)
@@ -99,7 +99,7 @@ class TestingPages:
         own = account_of(caller[1])
         if account != own and self._is_strict:
             if account != EVERYBODY:
-                raise AccessDenied("An account resets its own queues only.")
+                raise AccessDenied("An account can reset its own queues only.")
             account = own
         deleted, is_more = 0, True
         while is_more:
@@ -132,7 +132,7 @@ class TestingPages:
             return {"faults": [_row(fault) for fault in faults.remove(_read(body, _Removal).id)]}
         order = _read(body, Order)
         if order.action != "*" and order.action not in self._context.meter.counts:
-            raise InvalidParameterValue(f"{order.action} is no action of SQS.")
+            raise InvalidParameterValue(f"{order.action} is not an action of SQS.")
         if self._is_strict:
             order = msgspec.structs.replace(order, account=account_of(caller[1]))
         try:

@@ -40,7 +40,7 @@ def test_a_place_tells_once_a_minute_and_then_how_often_it_did_not() -> None:
     now_ms = QUIET_MS - 1
     assert [line() for _ in range(1_000)] == [""] * 1_000
     now_ms = QUIET_MS
-    assert line().startswith("broken ValueError (1000 more since this was told last)\n")
+    assert line().startswith("broken ValueError (1000 more since the last line about this)\n")
     assert line() == ""
 
 

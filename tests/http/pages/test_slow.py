@@ -175,7 +175,7 @@ async def test_what_is_no_action_is_404(request_bytes: bytes) -> None:
     ("page_url", "told"),
     [
         ("http://127.0.0.1:9325", b'<a href="http://127.0.0.1:9325">'),
-        ("", b"It has no page"),
+        ("", b"There are no pages for people"),
         ('"<b>', b"&quot;&lt;b&gt;"),
     ],
 )
