@@ -114,7 +114,7 @@ class Fault:
 
 
 class Faults:
-    """The faults in force. ``choose`` is called with the function that must execute calls: ours or the runtime's."""
+    """The faults in force. They call ``choose`` with the function that must execute calls: ``submit`` or the runtime's."""
 
     def __init__(self, runtime: Runtime, loop: AbstractEventLoop, choose: Callable[[Submit], None]) -> None:
         self._runtime = runtime

@@ -29,7 +29,7 @@ ANONYMOUS: Final = "anonymous"
 
 
 def has_fifo_suffix(name: str) -> bool:
-    """Return whether the queue with this name or URL is a FIFO queue. Only names of FIFO queues have this end."""
+    """Return whether the queue with this name or URL is a FIFO queue. Only names of FIFO queues have this suffix."""
     return name.endswith(FIFO_SUFFIX)
 
 

@@ -60,8 +60,8 @@ class BatchError(Struct, gc=False):
 class SentEntry(Struct, gc=False):
     """A sent entry of a batch (SendMessageBatchResultEntry). ``position``: the index of the entry in the command.
 
-    sequence: in a queue with an idempotency window, that of the stored message, which may be an earlier message with
-    the same id; 0 in other queues.
+    sequence: that of the stored message, in a queue with an idempotency window. This may be an earlier message with
+    the same id. In other queues it is 0.
     """
 
     id: str
@@ -84,7 +84,7 @@ class BatchResult(Result):
 
 
 class ReceivedMessage(Struct, gc=False):
-    """A received message. ``attributes`` (of the system) and ``message_attributes`` are those that the call asked for."""
+    """A received message, with the system attributes and the message attributes that the call asked for."""
 
     message_id: str
     receipt_handle: str

@@ -36,7 +36,7 @@ from elasticq.wire.topic_bounds import topic_beyond_bounds
 
 _convert: Final = msgspec.convert
 _DIGITS_MAX: Final = 10  # of a list's number
-_INTEGER_DIGITS_MAX: Final = 19  # AWS's integers have 32 bits, ours 64
+_INTEGER_DIGITS_MAX: Final = 19  # AWS's integers have 32 bits, own ones 64
 
 _NOT_MEMBERS: Final = frozenset(["Action", "Version"])  # in every request
 

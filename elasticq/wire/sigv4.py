@@ -136,7 +136,7 @@ class Verifier:
         self._signing_keys: dict[tuple[bytes, bytes], tuple[_Context, _Context]] = {}
 
     def knows(self, lines: list[bytes], authorization: bytes) -> bool:
-        """Return whether the request names one of our keys. Does not check the signature."""
+        """Return whether the request names a configured key. Does not check the signature."""
         try:
             claim = _claim(_query(_request_line(lines)[1]), authorization)
         except (IncompleteSignature, MissingAuthenticationToken):
@@ -320,7 +320,7 @@ def _header_claim(authorization: bytes) -> Claim:
 def _presigned_claim(pairs: list[tuple[bytes, bytes]]) -> Claim:
     given = dict(pairs)
     if len(given) != len(pairs):
-        raise IncompleteSignature("A parameter stands twice in the signed query string.")
+        raise IncompleteSignature("A parameter is repeated in the signed query string.")
     for name in (b"X-Amz-Algorithm", b"X-Amz-Credential", b"X-Amz-Date", b"X-Amz-Expires", b"X-Amz-SignedHeaders"):
         if name not in given:
             raise IncompleteSignature(f"AWS query-string parameters must include '{name.decode()}'.")

@@ -94,7 +94,7 @@ _complaints.addFilter(_without_words)
 
 
 class Asked(Struct):
-    """One request. aiohttp parsed the head after our reader had checked it, so both see the same headers."""
+    """One request. aiohttp parsed the head after our strict reader, so both have the same headers."""
 
     request: web.BaseRequest
     head: Head

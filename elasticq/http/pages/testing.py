@@ -1,9 +1,10 @@
-"""The pages of ``testing.enabled``: clock, reset and faults for tests in any language.
+"""The pages of ``testing.enabled``: clock, reset and faults, for tests in any language.
 
-    GET, POST /_elasticq/clock    {"advance": 30} moves cluster time by seconds; both answer {"time": seconds}
-    POST /_elasticq/reset         {"account": "000000000000"}, "*" for all, none for the caller's; {"deleted": queues}
-    POST /moto-api/reset          all accounts, as moto answers
-    GET, POST, DELETE /_elasticq/faults   see faults.py; DELETE with {"id": 1} or {} for all
+    GET, POST /_elasticq/clock    POST {"advance": 30} moves cluster time by seconds; both answer {"time": seconds}
+    POST /_elasticq/reset         {"account": "000000000000"} deletes the queues of this account, "*" those of all
+                                  accounts, {} those of the caller's; answers {"deleted": number of queues}
+    POST /moto-api/reset          deletes the queues of all accounts, with the answer of moto
+    GET, POST, DELETE /_elasticq/faults   see faults.py; DELETE with {"id": 1} ends one fault, with {} all faults
 
 If testing is not enabled, they answer 403 with the reason. With auth = strict
 they require a signature, and an account can reach only its own queues.
