@@ -115,8 +115,8 @@ class ServerContext:
     __slots__ = (
         "_due_s",
         "_is_strict",
+        "_logged_attributes",
         "_timer",
-        "_told",
         "_wall_clock",
         "addresses",
         "authenticator",
@@ -219,7 +219,7 @@ class ServerContext:
         self.idle_until_ms = self.now_ms + self.bounds.idle_ms
         self.slow_path: SlowPath | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._told: set[str] = set()
+        self._logged_attributes: set[str] = set()
 
     def _submit_by(self, submit: Submit) -> None:
         self.submit = submit
@@ -240,7 +240,7 @@ class ServerContext:
     def buffer(self, old_bytes: int, new_bytes: int) -> bool:
         """Count ``new_bytes`` for a connection instead of ``old_bytes``. Return False if that is too much."""
         self.buffers_bytes += new_bytes - old_bytes
-        return new_bytes <= old_bytes or self._is_bearable(self.buffers_bytes, new_bytes)
+        return new_bytes <= old_bytes or self._fits(self.buffers_bytes, new_bytes)
 
     @property
     def is_full(self) -> bool:
@@ -249,9 +249,9 @@ class ServerContext:
 
     def has_room(self, new_bytes: int) -> bool:
         """Return whether one connection may buffer ``new_bytes`` more."""
-        return self._is_bearable(self.buffers_bytes + new_bytes, new_bytes)
+        return self._fits(self.buffers_bytes + new_bytes, new_bytes)
 
-    def _is_bearable(self, buffers_bytes: int, of_one_bytes: int) -> bool:
+    def _fits(self, buffers_bytes: int, of_one_bytes: int) -> bool:
         bytes_max = self.bounds.buffers_bytes_max
         if buffers_bytes <= bytes_max:
             return True
@@ -304,17 +304,17 @@ class ServerContext:
         self.idle_until_ms = now_ms + self.bounds.idle_ms
         wall_s = self._wall_clock() // 1_000
         self.responses.refresh(wall_s)
-        self._tell_ignored()
+        self._log_ignored_attributes()
         if self.authenticator is not None:
             self.authenticator.now_s = wall_s
         for connection in [one for one in self.connections if one.deadline_ms < now_ms]:
             connection.expire()
 
-    def _tell_ignored(self) -> None:
+    def _log_ignored_attributes(self) -> None:
         """Log each queue attribute that the node ignored, once per name. The node bounds their number."""
-        for name in sorted(self.runtime.ignored_attributes() - self._told):
+        for name in sorted(self.runtime.ignored_attributes() - self._logged_attributes):
             _log.warning("unknown_attribute_ignored", extra={"fields": {"attribute": name}})
-            self._told.add(name)
+            self._logged_attributes.add(name)
 
     async def stop(self, patience_s: float) -> None:
         """End every connection: idle ones at once, others after their reply, all after ``patience_s`` seconds."""

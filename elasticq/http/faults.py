@@ -114,7 +114,7 @@ class Fault:
 
 
 class Faults:
-    """The faults in force. They call ``choose`` with the function that must execute calls: ``submit`` or the runtime's."""
+    """The faults in force. They call ``choose`` with the function that executes calls: ``submit`` or the runtime's."""
 
     def __init__(self, runtime: Runtime, loop: AbstractEventLoop, choose: Callable[[Submit], None]) -> None:
         self._runtime = runtime
@@ -136,7 +136,7 @@ class Faults:
             raise ValueError(f"there are already {FAULTS_MAX} faults: remove some")
         self._number += 1
         fault = self.faults[self._number] = Fault(self._number, order)
-        self._choose_way()
+        self._choose_submit()
         return fault
 
     def remove(self, number: int | None = None) -> list[Fault]:
@@ -147,7 +147,7 @@ class Faults:
         gone = [fault for fault in self.faults.values() if number in (None, fault.id)]
         for fault in gone:
             del self.faults[fault.id]
-        self._choose_way()
+        self._choose_submit()
         return gone
 
     def stop(self) -> None:
@@ -156,7 +156,7 @@ class Faults:
             timer.cancel()
         self._timers.clear()
 
-    def _choose_way(self) -> None:
+    def _choose_submit(self) -> None:
         is_needed = any(fault.is_active for fault in self.faults.values())
         self._choose(self.submit if is_needed else self._runtime.submit)
 
@@ -171,7 +171,7 @@ class Faults:
                 fault.struck += 1
                 self._strike(fault, call, ticket)
                 if fault.is_spent:
-                    self._choose_way()
+                    self._choose_submit()
                 return
         self._runtime.submit(call, ticket)
 
@@ -201,14 +201,14 @@ class Faults:
     def _duplicate(self, fault: Fault, call: Call, ticket: Asker) -> None:
         if not isinstance(call.command, ReceiveMessage):
             self._runtime.submit(call, ticket)
-            self._runtime.submit(replace(call, invocation=b""), _Nobody())
+            self._runtime.submit(replace(call, invocation=b""), _Discard())
             return
 
         def copy(outcome: Result | SqsError) -> None:
             if isinstance(outcome, ReceiveMessageResult) and outcome.messages:
                 kept = fault.copies.setdefault(_queue(call), deque(maxlen=COPIES_MAX))
                 kept.extend(outcome.messages)
-                self._choose_way()
+                self._choose_submit()
             else:
                 fault.struck -= 1  # there was nothing to double
             ticket.release(outcome)
@@ -224,7 +224,7 @@ class Faults:
                 messages = [copies.popleft() for _ in range(limit)]
                 if not copies:
                     del fault.copies[queue]
-                    self._choose_way()
+                    self._choose_submit()
                 ticket.release(ReceiveMessageResult(messages))
                 return True
         return False
@@ -283,7 +283,7 @@ class _Relay:
         self._then(outcome)
 
 
-class _Nobody:
+class _Discard:
     """The ticket of the second execution of a doubled call. It drops the outcome."""
 
     __slots__ = ()

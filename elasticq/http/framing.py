@@ -104,7 +104,7 @@ class Framing(asyncio.Protocol, ABC):
         elif self._buffer:
             data = self._buffer + data
             self._buffer = b""
-            self._weigh()
+            self._count_buffers()
             self._serve(data, False)
         else:
             self._serve(data, True)
@@ -151,7 +151,7 @@ class Framing(asyncio.Protocol, ABC):
             self._refuse(400, "a line ends with a bare LF")
         else:
             self._buffer = data
-            if not self._weigh():
+            if not self._count_buffers():
                 self._refuse(503, BUSY_TEXT)
                 return
             if fresh and data:
@@ -167,11 +167,11 @@ class Framing(asyncio.Protocol, ABC):
             self._refuse_size(head)
             return
         self._body += part
-        self._be_patient(self._context.now_ms, head.body_bytes)
-        if part and not self._weigh():
+        self._extend_deadline(self._context.now_ms, head.body_bytes)
+        if part and not self._count_buffers():
             self._refuse_early(head, ServiceUnavailable(BUSY_TEXT))
 
-    def _be_patient(self, began_ms: int, body_bytes: int) -> None:
+    def _extend_deadline(self, began_ms: int, body_bytes: int) -> None:
         bounds = self._context.bounds
         self.deadline_ms = began_ms + bounds.body_ms + body_bytes * 1_000 // bounds.body_bytes_per_s
 
@@ -185,7 +185,7 @@ class Framing(asyncio.Protocol, ABC):
             whole = self._body
             whole += data
             if len(whole) < head.body_bytes:
-                if not self._weigh():
+                if not self._count_buffers():
                     self._refuse_early(head, ServiceUnavailable(BUSY_TEXT))
                 return
             data, rest = bytes(whole[: head.body_bytes]), bytes(whole[head.body_bytes :])
@@ -199,18 +199,18 @@ class Framing(asyncio.Protocol, ABC):
             return
         if len(self._body) > _body_bytes_max(head):
             self._refuse_size(head)
-        elif not self._weigh():
+        elif not self._count_buffers():
             self._refuse_early(head, ServiceUnavailable(BUSY_TEXT))
         elif rest is not None:
             self._end_of_body(head, bytes(self._body), rest)
         else:
-            self._be_patient(chunks.began_ms, len(self._body))
+            self._extend_deadline(chunks.began_ms, len(self._body))
 
     def _end_of_body(self, head: Head, body: bytes, rest: bytes) -> None:
         self._head = self._chunks = None
         if self._body:
             self._body = bytearray()
-            self._weigh()
+            self._count_buffers()
         if head.hot:
             self._execute(head, body)
         else:
@@ -229,13 +229,13 @@ class Framing(asyncio.Protocol, ABC):
         if self._hold & CLOSING:
             return
         self._buffer = data
-        if not self._weigh():
+        if not self._count_buffers():
             self._context.loop.call_soon(self.abort)  # an error must not be written before the outstanding reply
         elif len(data) > self._context.bounds.held_bytes_max and not self._reading_paused:
             self._reading_paused = True
             self._transport.pause_reading()
 
-    def _weigh(self) -> bool:
+    def _count_buffers(self) -> bool:
         """Report to the server context how much this connection buffers. Return False if that is more than it may."""
         size_bytes = len(self._buffer) + len(self._body) + self._waiting_bytes
         if self.slow_request is not None:
@@ -249,7 +249,7 @@ class Framing(asyncio.Protocol, ABC):
     def hold(self, size_bytes: int) -> None:
         """Count the memory of a waiting request, or of aiohttp's reply until it is written. 0: stop counting it."""
         self._waiting_bytes = size_bytes
-        self._weigh()
+        self._count_buffers()
 
     def _forget(self) -> None:
         """Drop all data of the requests in progress."""
@@ -257,7 +257,7 @@ class Framing(asyncio.Protocol, ABC):
         self._waiting_bytes = 0
         self._body = bytearray()
         self._head = self._chunks = self.slow_request = None
-        self._weigh()
+        self._count_buffers()
 
     def _resume_soon(self) -> None:
         """Go on with the buffer in a later callback, so other connections come first and the stack does not grow."""
@@ -271,7 +271,7 @@ class Framing(asyncio.Protocol, ABC):
             return
         data, self._buffer = self._buffer, b""
         if data:
-            self._weigh()
+            self._count_buffers()
         if self._reading_paused:
             self._reading_paused = False
             self._transport.resume_reading()

@@ -128,12 +128,12 @@ class SqsProtocol(Framing):
             self._slow.pause_writing()
         self._hold |= WRITING
         self.deadline_ms = self._context.idle_until_ms
-        if not self._weigh():
+        if not self._count_buffers():
             self._context.loop.call_soon(self.abort)  # not inside the write that called this method
 
     def resume_writing(self) -> None:
         self._hold &= ~WRITING
-        self._weigh()
+        self._count_buffers()
         if self._slow is not None:
             self._slow.resume_writing()
         if self._hold & SLOW:
@@ -206,7 +206,7 @@ class SqsProtocol(Framing):
     def release(self, outcome: Result | SqsError) -> None:
         """Write the outcome of the request. If the client is gone, return the messages of a receive to their queue."""
         if not self._submitting and (self._hold & CLOSING or self._transport.is_closing()):
-            self._give_back(outcome)
+            self._return_messages(outcome)
             return
         context = self._context
         if context.buffers_bytes > context.bounds.buffers_bytes_max and isinstance(outcome, ReceiveMessageResult):
@@ -249,7 +249,7 @@ class SqsProtocol(Framing):
         if not self._submitting and (self._buffer or self._eof or self._reading_paused):
             self._resume_soon()
 
-    def _give_back(self, outcome: Result | SqsError) -> None:
+    def _return_messages(self, outcome: Result | SqsError) -> None:
         """Return a receive's messages to their queue, in a later callback: the runtime is inside a release."""
         self._hold &= ~PARKED
         assert self._pending is not None
@@ -347,8 +347,8 @@ class SqsProtocol(Framing):
         if headers is None and not close:
             self._outbox.say(self, b"%b%d\r\n\r\n%b" % (context.responses.rest_ok, len(body), body))
         else:
-            told = context.responses.write_rest(status, content_type, body, headers or {}, close)
-            self._outbox.say(self, told)
+            response = context.responses.write_rest(status, content_type, body, headers or {}, close)
+            self._outbox.say(self, response)
         self.deadline_ms = context.idle_until_ms
         if close:
             self._end()
@@ -369,7 +369,7 @@ class SqsProtocol(Framing):
         self._hold |= SLOW
         self.deadline_ms = NEVER_MS
         self.slow_request = head, body
-        self._weigh()
+        self._count_buffers()
         self._slow.data_received(without_body(head.lines))
 
     def slow_ended(self, *, keeps_open: bool) -> None:

@@ -108,29 +108,29 @@ def _nothing(name: str) -> Action:
     return action(name, "NothingThereResult", owner_only=True, read_only=True, command="NothingThere")
 
 
-_OWN: Final = "TopicDone"
+_DONE: Final = "TopicDone"
 TOPIC_ACTIONS: Final = (
     action("CreateTopic", "TopicArnResult", owner_only=True),
-    action("DeleteTopic", _OWN),
+    action("DeleteTopic", _DONE),
     action("ListTopics", "TopicsResult", owner_only=True, read_only=True),
     action("GetTopicAttributes", "TopicAttributesResult", read_only=True),
-    action("SetTopicAttributes", _OWN),
+    action("SetTopicAttributes", _DONE),
     action("Subscribe", "SubscribeResult", messages=True),
     action("ConfirmSubscription", "SubscribeResult", permission="Subscribe"),
-    action("Unsubscribe", _OWN, owner_only=True),
+    action("Unsubscribe", _DONE, owner_only=True),
     action("ListSubscriptions", "SubscriptionsResult", owner_only=True, read_only=True),
     action("ListSubscriptionsByTopic", "SubscriptionsResult", read_only=True),
     action("GetSubscriptionAttributes", "TopicAttributesResult", owner_only=True, read_only=True),
-    action("SetSubscriptionAttributes", _OWN, owner_only=True, messages=True),
+    action("SetSubscriptionAttributes", _DONE, owner_only=True, messages=True),
     action("Publish", "PublishResult", messages=True),
     action("PublishBatch", "PublishBatchResult", permission="Publish", messages=True),
     action("TagResource", "TopicTagged", owner_only=True),
     action("UntagResource", "TopicTagged", owner_only=True),
     action("ListTagsForResource", "TopicTagsResult", owner_only=True, read_only=True),
-    action("AddPermission", _OWN, command="AddTopicPermission"),
-    action("RemovePermission", _OWN, command="RemoveTopicPermission"),
+    action("AddPermission", _DONE, command="AddTopicPermission"),
+    action("RemovePermission", _DONE, command="RemoveTopicPermission"),
     action("GetDataProtectionPolicy", "DataProtectionPolicyResult", owner_only=True, read_only=True),
-    action("PutDataProtectionPolicy", _OWN, owner_only=True),
+    action("PutDataProtectionPolicy", _DONE, owner_only=True),
     # Reads of phones and mobile push. Their answers are empty, so programs that only list them work.
     _nothing("CheckIfPhoneNumberIsOptedOut"),
     _nothing("GetSMSAttributes"),

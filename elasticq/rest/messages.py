@@ -26,7 +26,7 @@ from elasticq.model.limits import DELAY_S_MAX
 from elasticq.rest import shapes as s
 from elasticq.rest.api import Request
 
-_OURS: Final = (PRIORITY, DELIVER_AT)
+_RESERVED: Final = (PRIORITY, DELIVER_AT)
 _HANDLE_SEQUENCE: Final = slice(9, 17)  # its bytes in a receipt handle: engine/stored/identity.py
 _decode_metadata: Final = msgspec.json.Decoder(dict[str, str]).decode
 _TIMEOUT: Final = "VisibilityTimeout"
@@ -38,7 +38,7 @@ _LATEST_S: Final = 1 << 40  # a larger priority is not a time in seconds
 
 def _send(request: Request, message: s.NewMessage) -> c.SendMessage:
     """Return the command that sends the message. Raise InvalidParameterValue for metadata with a reserved name."""
-    for name in _OURS:
+    for name in _RESERVED:
         if name in message.metadata:
             raise InvalidParameterValue(f"metadata may not name {name}: give priority or deliver_at.")
     attributes: MessageAttributes = {
@@ -101,7 +101,7 @@ def _metadata(attributes: MessageAttributes | None, system: dict[str, str]) -> d
     """Return a message's metadata: its attributes as text, bytes in base64, and the metadata of its nacks."""
     found = {}
     for name, value in (attributes or {}).items():
-        if name not in _OURS:
+        if name not in _RESERVED:
             found[name] = value.string_value or b64encode(value.binary_value or b"").decode()
     return found | _decode_metadata(system[KEPT]) if KEPT in system else found
 
@@ -240,13 +240,15 @@ async def ack(request: Request) -> s.Done:
     return s.Done("ACKNOWLEDGED", request.path["id"])
 
 
-async def _hide(request: Request, receipt: str, seconds: int | None, metadata: dict[str, str] | None = None) -> None:
-    named = receipt if seconds is not None else ""
-    if named:
-        _check_receipt(request, named)
-    command: c.Command = HideBySequence(request.queue, request.sequence, seconds, named or None, metadata or None)
-    if named and not metadata:
-        command = c.ChangeMessageVisibility(request.queue, named, seconds)
+async def _set_visibility(
+    request: Request, receipt: str, seconds: int | None, metadata: dict[str, str] | None = None
+) -> None:
+    handle = receipt if seconds is not None else ""
+    if handle:
+        _check_receipt(request, handle)
+    command: c.Command = HideBySequence(request.queue, request.sequence, seconds, handle or None, metadata or None)
+    if handle and not metadata:
+        command = c.ChangeMessageVisibility(request.queue, handle, seconds)
     await request.do(command, r.EmptyResult)
 
 
@@ -254,13 +256,13 @@ async def nack(request: Request) -> s.Done:
     body: s.Nack = request.body
     if body.priority is not None:
         await request.do(PrioritiseBySequence(request.queue, request.sequence, body.priority), r.EmptyResult)
-    await _hide(request, body.receipt, body.delay_s, body.metadata)
+    await _set_visibility(request, body.receipt, body.delay_s, body.metadata)
     return s.Done("UNACKNOWLEDGED", request.path["id"], body.metadata)
 
 
 async def touch(request: Request) -> s.Done:
     body: s.Touch = request.body
-    await _hide(request, body.receipt, body.visibility_s)
+    await _set_visibility(request, body.receipt, body.visibility_s)
     return s.Done("TOUCHED", request.path["id"])
 
 

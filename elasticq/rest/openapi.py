@@ -55,12 +55,15 @@ def _operation(route: Route) -> dict[str, Any]:
 
 
 def _stream() -> dict[str, Any]:
-    told = {"description": "an event for each message, until the client leaves", "content": {"text/event-stream": {}}}
+    success = {
+        "description": "an event for each message, until the client leaves",
+        "content": {"text/event-stream": {}},
+    }
     return {
         "operationId": "stream",
         "summary": "Messages as server-sent events, for clients that cannot poll. Acknowledge each message by its id.",
         "parameters": [_in_path("queue"), *map(_in_query, STREAM_QUERY)],
-        "responses": {"200": told} | _problems(),
+        "responses": {"200": success} | _problems(),
     }
 
 
@@ -114,11 +117,11 @@ _STYLE: Final = (
 
 
 def _section(path: str, method: str, operation: dict[str, Any]) -> str:
-    told = f"<h2><code>{method.upper()} {escape(path)}</code></h2><p>{escape(operation['summary'])}</p>"
+    section = f"<h2><code>{method.upper()} {escape(path)}</code></h2><p>{escape(operation['summary'])}</p>"
     query = [each for each in operation.get("parameters", ()) if each["in"] == "query"]
     if query:
         rows = "".join(f"<tr><td>{escape(each['name'])}<td>{escape(each['description'])}" for each in query)
-        told += f"<table><tr><th>parameter<th>meaning{rows}</table>"
+        section += f"<table><tr><th>parameter<th>meaning{rows}</table>"
     for words, content in (
         ("takes", operation.get("requestBody", {}).get("content", {})),
         ("answers", operation["responses"].get("200", {}).get("content", {})),
@@ -126,8 +129,8 @@ def _section(path: str, method: str, operation: dict[str, Any]) -> str:
         names = [ref.rpartition("/")[2] for ref in _references(content.get(_JSON, {}).get("schema", {}))]
         if names:
             links = " or ".join(f'<a href="#{escape(name)}">{escape(name)}</a>' for name in names)
-            told += f"<p>{words} {links}</p>"
-    return told
+            section += f"<p>{words} {links}</p>"
+    return section
 
 
 def _references(schema: dict[str, Any]) -> list[str]:

@@ -54,8 +54,8 @@ async def create(request: Request) -> s.QueueMade:
 
 
 async def _attributes(request: Request, queue: str) -> dict[str, str]:
-    told = await request.do(c.GetQueueAttributes(queue, ["All"]), r.QueueAttributesResult)
-    return told.attributes
+    answer = await request.do(c.GetQueueAttributes(queue, ["All"]), r.QueueAttributesResult)
+    return answer.attributes
 
 
 def _queue(name: str, attributes: dict[str, str]) -> s.Queue:
@@ -112,8 +112,8 @@ async def _arn(request: Request, queue: str) -> str:
 
 
 async def _moves(request: Request) -> list[r.MoveTask]:
-    told = await request.do(c.ListMessageMoveTasks(await _arn(request, request.queue), 10), r.MoveTasksResult)
-    return told.results
+    answer = await request.do(c.ListMessageMoveTasks(await _arn(request, request.queue), 10), r.MoveTasksResult)
+    return answer.results
 
 
 async def start_move(request: Request) -> s.Move:
@@ -141,8 +141,8 @@ def _move(task: r.MoveTask) -> s.Move:
 async def cancel_move(request: Request) -> s.Move:
     for task in await _moves(request):
         if task.status == "RUNNING":
-            told = await request.do(c.CancelMessageMoveTask(task.task_handle), r.MoveTaskCancelledResult)
-            return s.Move("CANCELLING", moved=told.moved)
+            answer = await request.do(c.CancelMessageMoveTask(task.task_handle), r.MoveTaskCancelledResult)
+            return s.Move("CANCELLING", moved=answer.moved)
     raise ResourceNotFound("No move task is moving messages out of the queue.")
 
 

@@ -19,7 +19,7 @@ DOQ_BASE: Final = "/API/v1"
 """The base of doq's paths. Their answers differ where doq's README says so."""
 
 _PAGE: Final = Meta(ge=1, le=PAGE_SIZE_MAX)
-_HIDDEN: Final = "how many seconds the messages stay in flight; default: the queue's VisibilityTimeout"
+_VISIBILITY: Final = "how many seconds the messages stay in flight; default: the queue's VisibilityTimeout"
 _PARTITION: Final = Parameter(
     "partition",
     "integer",
@@ -70,7 +70,7 @@ ROUTES: Final = (
         (s.NewMessage, s.NewMessages), has_messages=True),
     Route("GET", f"{_Q}/messages", "receive", messages.receive, "Receive messages.", (s.Messages, s.Message), (), (
         Parameter("max", "integer", "how many messages at most", _PAGE),
-        Parameter("visibility_s", "integer", _HIDDEN, Meta(ge=0, le=limits.VISIBILITY_S_MAX)),
+        Parameter("visibility_s", "integer", _VISIBILITY, Meta(ge=0, le=limits.VISIBILITY_S_MAX)),
         _ACK,
         Parameter("wait_s", "integer", "how many seconds to wait for a message", Meta(ge=0, le=limits.WAIT_S_MAX)),
         Parameter(
@@ -108,7 +108,7 @@ ROUTES: Final = (
 STREAM: Final = re.compile(r"/queues/([^/]+)/stream")
 """The path of the event stream. The port answers it, because it does not end. It takes ``STREAM_QUERY``."""
 STREAM_QUERY: Final = (
-    Parameter("visibility_s", "integer", _HIDDEN, Meta(ge=1, le=limits.VISIBILITY_S_MAX)),
+    Parameter("visibility_s", "integer", _VISIBILITY, Meta(ge=1, le=limits.VISIBILITY_S_MAX)),
     _ACK,
     _PARTITION,
 )
@@ -148,18 +148,18 @@ def _named(parts: list[str], given: list[str]) -> dict[str, str] | None:
     return found
 
 
-_ALIKE: Final[dict[tuple[int, str], list[tuple[Route, list[str]]]]] = {}
+_BY_PARTS: Final[dict[tuple[int, str], list[tuple[Route, list[str]]]]] = {}
 """Routes and the parts of their paths. The key is the number of parts and the last part, empty if it is in braces."""
 for _route in ROUTES:
     _parts = _route.path.split("/")
     _last = "" if _parts[-1].startswith("{") else _parts[-1]
-    _ALIKE.setdefault((len(_parts), _last), []).append((_route, _parts))
+    _BY_PARTS.setdefault((len(_parts), _last), []).append((_route, _parts))
 
 
 def find(method: str, path: str) -> tuple[Route, dict[str, str]]:
     """Return the route of a path below BASE, and the values of its braces. Raise UnknownPath or WrongMethod."""
     allowed, given = [], path.split("/")
-    for route, parts in (*_ALIKE.get((len(given), given[-1]), ()), *_ALIKE.get((len(given), ""), ())):
+    for route, parts in (*_BY_PARTS.get((len(given), given[-1]), ()), *_BY_PARTS.get((len(given), ""), ())):
         named = _named(parts, given)
         if named is not None:
             if route.method == method:

@@ -27,7 +27,7 @@ from elasticq.model.errors import (
     quoted,
 )
 
-_BEYOND: Final = re.compile(
+_EXCEEDED: Final = re.compile(
     r"Expected `(?P<kind>\w+)` (?:of length )?[<>]= (?P<bound>-?\d+)"
     r" - at (?P<key>`key` in )?`\$(?P<place>[^`]*\.(?P<name>\w+))(?P<inside>\[[^`]*\])?`"
 )
@@ -55,7 +55,7 @@ class Beyond(Struct, frozen=True):
 
 def beyond_bounds(error: msgspec.ValidationError, members: Any) -> SqsError | None:
     """Return the error to answer after decoding ``members`` raised ``error``. None if no bound was exceeded."""
-    found = _BEYOND.match(str(error))
+    found = _EXCEEDED.match(str(error))
     if found is None:
         return None
     name, inside, bound = found["name"], found["inside"], int(found["bound"])

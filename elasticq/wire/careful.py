@@ -25,11 +25,11 @@ def decode(command: type[Command], body: bytes) -> Command:
 
 @cache  # by the classes of the commands
 def _decoder(command: type[Command]) -> msgspec.json.Decoder[Struct]:
-    return msgspec.json.Decoder(_beside(command))
+    return msgspec.json.Decoder(_nullable_class(command))
 
 
 @cache
-def _beside(kind: type[Struct]) -> type[Struct]:
+def _nullable_class(kind: type[Struct]) -> type[Struct]:
     """Return a class with the members of ``kind``, in which every member may be null."""
     members = [
         (each.name, _nullable(each.type), msgspec.field(default=None, name=each.encode_name))
@@ -51,7 +51,7 @@ def _nullable(annotation: Any) -> Any:
         return _first(get_args(annotation)[0]) | None
     if get_origin(annotation) is dict:
         return dict[str, _nullable(get_args(annotation)[1])] | None  # type: ignore[misc]
-    return (_beside(annotation) if issubclass(annotation, Struct) else annotation) | None
+    return (_nullable_class(annotation) if issubclass(annotation, Struct) else annotation) | None
 
 
 def _plain(kind: type[Struct], found: Struct) -> Any:

@@ -20,10 +20,10 @@ URL_CHARS_MAX: Final = 192
 UNQUOTED_MAX: Final = 1_024
 _unquoted: Final[dict[str, str]] = {}  # compiled, a third of the cost of lru_cache
 _PERCENT: Final = ord("%")
-_OWN_SIGNS: Final = b"=\n\r"  # these have a meaning in quoted-printable, and none in a form
-_STAND_INS: Final = b"\xff\xfe\xfd"  # their replacements while decoding: these bytes never occur in UTF-8
-_TO_QUOTED_PRINTABLE: Final = bytes.maketrans(b"+%" + _OWN_SIGNS, b" =" + _STAND_INS)
-_FROM_STAND_INS: Final = bytes.maketrans(_STAND_INS, _OWN_SIGNS)
+_SPECIAL_SIGNS: Final = b"=\n\r"  # these have a meaning in quoted-printable, and none in a form
+_REPLACEMENTS: Final = b"\xff\xfe\xfd"  # their replacements while decoding: these bytes never occur in UTF-8
+_TO_QUOTED_PRINTABLE: Final = bytes.maketrans(b"+%" + _SPECIAL_SIGNS, b" =" + _REPLACEMENTS)
+_FROM_REPLACEMENTS: Final = bytes.maketrans(_REPLACEMENTS, _SPECIAL_SIGNS)
 
 
 def parse(body: bytes) -> dict[str, str]:
@@ -49,13 +49,13 @@ def parse(body: bytes) -> dict[str, str]:
                 found = _unquote_url(value) if len(value) <= URL_CHARS_MAX else _unquote(value)
                 if found is None:
                     malformed_chars += len(value)
-                    found = _as_it_stands(value, malformed_chars)
+                    found = _unquote_malformed(value, malformed_chars)
                 value = found
             if "%" in name or "+" in name:
                 found = _unquote(name)
                 if found is None:
                     malformed_chars += len(name)
-                    found = _as_it_stands(name, malformed_chars)
+                    found = _unquote_malformed(name, malformed_chars)
                 name = found
             parameters[name] = value
     except UnicodeDecodeError as error:
@@ -82,14 +82,15 @@ def _unquote(text: str) -> str | None:
     if len(decoded) != len(raw) - 2 * raw.count(_PERCENT):
         return None
     # If the client sent such a replacement byte itself, it remains, and "decode" refuses it because it is not UTF-8.
-    if any(sign in raw for sign in _OWN_SIGNS) and all(
-        decoded.count(stand_in) == raw.count(sign) for sign, stand_in in zip(_OWN_SIGNS, _STAND_INS, strict=True)
+    if any(sign in raw for sign in _SPECIAL_SIGNS) and all(
+        decoded.count(replacement) == raw.count(sign)
+        for sign, replacement in zip(_SPECIAL_SIGNS, _REPLACEMENTS, strict=True)
     ):
-        decoded = decoded.translate(_FROM_STAND_INS)
+        decoded = decoded.translate(_FROM_REPLACEMENTS)
     return decoded.decode()
 
 
-def _as_it_stands(text: str, malformed_chars: int) -> str:
+def _unquote_malformed(text: str, malformed_chars: int) -> str:
     """Return a malformed text as urllib decodes it.
 
     malformed_chars: in the request so far. Raise InvalidParameterValue if they exceed MALFORMED_CHARS_MAX.

@@ -162,9 +162,9 @@ class Verifier:
                 and compare_digest(_sign(prepared, body), authorization[-_SIGNATURE_CHARS:])
             ):
                 return signer.key
-        return self._check_anew(lines, authorization, body, now_s)
+        return self._check_fully(lines, authorization, body, now_s)
 
-    def _check_anew(self, lines: list[bytes], authorization: bytes, body: bytes, now_s: int) -> Key:
+    def _check_fully(self, lines: list[bytes], authorization: bytes, body: bytes, now_s: int) -> Key:
         method, target = _request_line(lines)
         path, _, _ = target.partition(b"?")
         pairs = _query(target)

@@ -9,7 +9,7 @@ from elasticq.model.names import ACCOUNT, ACCOUNT_CHARS, ANONYMOUS, REGION, acco
 
 CREDENTIALS_MAX: Final = 1_024
 CREDENTIAL_BYTES_MAX: Final = 256
-REGIONS_TOLD_MAX: Final = 32
+REGIONS_LOGGED_MAX: Final = 32
 _EMPTY: Final = blake2b(digest_size=16)
 """An empty hash: copying it costs half as much as making a new one."""
 _CREDENTIAL: Final = re.compile(rb"(?:\A|[ ,])Credential=([^,]*)")
@@ -24,14 +24,14 @@ class Callers:
     own_region: ``node.region``. The owner of its queues is the plain account. Empty if all regions share their queues.
     """
 
-    __slots__ = ("_anonymous", "_default_account", "_known", "_own_region", "_told")
+    __slots__ = ("_anonymous", "_default_account", "_known", "_logged_regions", "_own_region")
 
     def __init__(self, default_account: str, own_region: str = "") -> None:
         self._default_account = default_account
         self._own_region = own_region
         self._anonymous = (ANONYMOUS, default_account)
         self._known: dict[bytes, tuple[str, str]] = {}
-        self._told: set[str] = set()
+        self._logged_regions: set[str] = set()
 
     def identify(self, authorization: bytes) -> tuple[str, str]:
         """Return principal and owner of an Authorization header. Does not check the signature."""
@@ -70,17 +70,17 @@ class Callers:
         region = scope[1].decode("latin-1") if len(scope) > 1 else ""
         caller = principal, self.in_region(account, region)
         if caller[1] != account:
-            self._tell(region)
+            self._log_foreign_region(region)
         if found.start() < len(start):  # otherwise a header with the same start could name another caller
             if len(self._known) >= CREDENTIALS_MAX:
                 self._known.clear()
             self._known[start] = caller
         return caller
 
-    def _tell(self, region: str) -> None:
+    def _log_foreign_region(self, region: str) -> None:
         """Log once for each region that calls for it arrive. A client that did not intend this misses its queues."""
-        if region not in self._told and len(self._told) < REGIONS_TOLD_MAX:
-            self._told.add(region)
+        if region not in self._logged_regions and len(self._logged_regions) < REGIONS_LOGGED_MAX:
+            self._logged_regions.add(region)
             hint = "each region has queues of its own; node.single_region = true makes all regions one"
             fields = {"region": region, "own_region": self._own_region, "hint": hint}
             _log.info("calls_of_another_region", extra={"fields": fields})

@@ -83,11 +83,11 @@ class RequestLog:
         if self._observer is not None:
             self._observer(seen)
         if self._requests == "all":
-            _tell(seen)
+            _log_request(seen)
         elif self._requests == "failed" and (is_slow or status != 200):
             self._lines += 1
             if self._lines <= LINES_A_SECOND_MAX:
-                _tell(seen)
+                _log_request(seen)
 
     def tick(self) -> None:
         """Begin a new second. Log how many requests of the last second were not logged."""
@@ -96,7 +96,7 @@ class RequestLog:
             _log.warning("requests_not_logged", extra={"fields": {"requests": dropped}})
 
 
-def _tell(seen: Seen) -> None:
+def _log_request(seen: Seen) -> None:
     fields = {
         "request_id": seen.request_id,
         "action": seen.action,

@@ -107,7 +107,7 @@ _VARYING: Final = frozenset(
 """Headers whose values a template cuts out. Headers here without a reader in ``_READERS`` state no fact."""
 
 
-class _Alike:
+class _HeadTemplate:
     """The hot heads that match one template, and the facts that they share. Nothing else of the first one is kept."""
 
     __slots__ = (
@@ -134,9 +134,9 @@ class _Alike:
         self._fence = facts.fence
         self._template = Template(facts.text, spans)
         self._length_at = names.index(b"content-length")
-        self._invocation_at = _place(names, b"amz-sdk-invocation-id")
-        self._authorization_at = _place(names, b"authorization")
-        self._trace_at = _place(names, b"x-amzn-trace-id")
+        self._invocation_at = _index_of(names, b"amz-sdk-invocation-id")
+        self._authorization_at = _index_of(names, b"authorization")
+        self._trace_at = _index_of(names, b"x-amzn-trace-id")
 
     def read(self, head: bytes) -> Head | None:
         """Return the facts of ``head``, which must have the same length. None if it must be read line by line."""
@@ -184,14 +184,14 @@ def _spans(facts: Head) -> tuple[list[bytes], list[Span]]:
     return names, spans
 
 
-def _place(names: list[bytes], name: bytes) -> int:
+def _index_of(names: list[bytes], name: bytes) -> int:
     return names.index(name) if name in names else -1
 
 
 class HeadReader:
     """A reader of heads, with a memory of lines and heads. One serves all connections of a port."""
 
-    __slots__ = ("_alike", "_alike_count", "_fact", "_heads", "_paths", "_unlike_count")
+    __slots__ = ("_fact", "_heads", "_paths", "_template_count", "_templates", "_unmatched_count")
 
     def __init__(
         self,
@@ -206,9 +206,9 @@ class HeadReader:
         self._fact: Callable[[bytes], _Fact] = lines.__getitem__
         self._paths = _RequestLines()
         self._heads: dict[bytes, Head] = {}
-        self._alike: dict[int, list[_Alike]] = {}  # by length
-        self._alike_count = 0
-        self._unlike_count = 0
+        self._templates: dict[int, list[_HeadTemplate]] = {}  # by length
+        self._template_count = 0
+        self._unmatched_count = 0
 
     def read(self, head: bytes) -> Head:
         """Return the facts of ``head`` (without its last blank line). Raise BadHead if it breaks a rule.
@@ -216,8 +216,8 @@ class HeadReader:
         A client that sends neither signatures nor invocation ids repeats its head exactly. Such heads are remembered
         whole, which saves 3 us a request. Templates serve the clients that send both, which saves 2 us.
         """
-        for alike in self._alike.get(len(head), ()):
-            read = alike.read(head)
+        for template in self._templates.get(len(head), ()):
+            read = template.read(head)
             if read is not None:
                 return read
         known = self._heads.get(head)
@@ -225,8 +225,8 @@ class HeadReader:
             return known
         facts = self._parse(head)
         if facts.invocation_id:
-            self._unlike_count += 1
-            if self._unlike_count % LEARN_EVERY == 0:
+            self._unmatched_count += 1
+            if self._unmatched_count % LEARN_EVERY == 0:
                 self._learn(facts)
         elif len(head) <= KNOWN_HEAD_BYTES_MAX:
             if len(self._heads) >= KNOWN_HEADS_MAX:
@@ -242,15 +242,15 @@ class HeadReader:
         """
         if not facts.hot or len(facts.text) > TEMPLATE_BYTES_MAX or facts.text.startswith(b"GET"):
             return
-        if self._alike_count >= TEMPLATES_MAX:
-            self._alike.clear()
-            self._alike_count = 0
-        of_length = self._alike.setdefault(len(facts.text), [])
-        if len(of_length) >= TEMPLATES_OF_A_LENGTH_MAX:
-            del of_length[0]
-            self._alike_count -= 1
-        of_length.append(_Alike(facts))
-        self._alike_count += 1
+        if self._template_count >= TEMPLATES_MAX:
+            self._templates.clear()
+            self._template_count = 0
+        same_length = self._templates.setdefault(len(facts.text), [])
+        if len(same_length) >= TEMPLATES_OF_A_LENGTH_MAX:
+            del same_length[0]
+            self._template_count -= 1
+        same_length.append(_HeadTemplate(facts))
+        self._template_count += 1
 
     def _parse(self, head: bytes) -> Head:
         """Read ``head`` line by line.

@@ -85,12 +85,12 @@ class Listing:
 
     def _chosen(self, found: list[PeekedMessage]) -> list[PeekedMessage]:
         """Return the messages that the flags select. A FIFO group with a message in flight is invisible as a whole."""
-        hidden = {"delayed"} - ({"delayed"} if self.is_delayed_shown else set())
+        excluded = {"delayed"} - ({"delayed"} if self.is_delayed_shown else set())
         if self.is_invisible_shown:
-            return [message for message in found if message.state not in hidden]
-        hidden.add("inflight")
+            return [message for message in found if message.state not in excluded]
+        excluded.add("inflight")
         locked = {_fifo_group(message) for message in found if message.state == "inflight"} - {None}
-        return [message for message in found if message.state not in hidden and _fifo_group(message) not in locked]
+        return [message for message in found if message.state not in excluded and _fifo_group(message) not in locked]
 
     def _shown(self, message: PeekedMessage) -> ReceivedMessage:
         attributes = dict(message.attributes)

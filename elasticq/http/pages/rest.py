@@ -35,8 +35,8 @@ _CSP: Final = "default-src 'none'; style-src 'unsafe-inline'"
 
 def problem(asked: Asked, failure: Exception) -> web.Response:
     """Return the answer to a request that failed."""
-    told = refusal(failure, is_doq=asked.is_doq)
-    return web.Response(status=told.status, body=told.body, content_type=PROBLEM_TYPE, headers=told.headers)
+    refused = refusal(failure, is_doq=asked.is_doq)
+    return web.Response(status=refused.status, body=refused.body, content_type=PROBLEM_TYPE, headers=refused.headers)
 
 
 def _written(status: int, value: Any) -> web.Response:
@@ -93,7 +93,7 @@ class Stream(web.StreamResponse):
             try:
                 taken = await messages.take(self._request, STREAM_PAGE, WAIT_S_MAX)
             except SqsError as error:
-                told = msgspec.json.encode(Problem(error.status, error.code, error.message, error.code))
-                await self.write(b"event: error\ndata: %b\n\n" % told)
+                problem = msgspec.json.encode(Problem(error.status, error.code, error.message, error.code))
+                await self.write(b"event: error\ndata: %b\n\n" % problem)
                 return
             await asyncio.sleep(0)

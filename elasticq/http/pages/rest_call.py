@@ -270,8 +270,8 @@ class RestCall:
         context.count(request_id, action, self._account, command, outcome, status, self._began_s, self._head)
 
     def _refuse(self, failure: Exception) -> None:
-        told = refusal(failure, is_doq=self._asked.is_doq)
-        self._connection.rest_ended(self._head, told.status, PROBLEM_TYPE, told.body, told.headers)
+        refused = refusal(failure, is_doq=self._asked.is_doq)
+        self._connection.rest_ended(self._head, refused.status, PROBLEM_TYPE, refused.body, refused.headers)
 
     def abort(self) -> None:
         """Break the connection, for a fault of a test."""

@@ -74,7 +74,7 @@ CORS_HEADERS = (
 )
 
 
-def _without_words(record: LogRecord) -> bool:
+def _without_text(record: LogRecord) -> bool:
     """Replace the text of an aiohttp error by the exception's type and place, because it may quote the request.
 
     Return whether to log the record. It is not logged if the client left before its answer was written, nor if
@@ -89,8 +89,8 @@ def _without_words(record: LogRecord) -> bool:
 
 
 _failures = Failures()
-_complaints = getLogger("elasticq.http.aiohttp")
-_complaints.addFilter(_without_words)
+_aiohttp_log = getLogger("elasticq.http.aiohttp")
+_aiohttp_log.addFilter(_without_text)
 
 
 class Asked(Struct):
@@ -126,7 +126,7 @@ class SlowPath:
             self._handle,
             handler_cancellation=True,  # ends a long poll whose client left
             access_log=None,
-            logger=_complaints,
+            logger=_aiohttp_log,
             keepalive_timeout=NEVER_S,
             auto_decompress=False,  # no client compresses, and a bomb would unpack before any bound applies
             max_line_size=HEAD_BYTES_MAX,
@@ -179,7 +179,7 @@ class SlowPath:
         if reason:
             return self._refuse(asked, AccessDenied(reason))
         if path in testing.PATHS:
-            return await self._test(asked)
+            return await self._testing_page(asked)
         is_preflight = request.method == "OPTIONS" and "Access-Control-Request-Method" in request.headers
         if path.removeprefix(self._context.context_path).startswith(BASES) and not is_preflight:
             response = await self._rest(asked)
@@ -195,7 +195,7 @@ class SlowPath:
             response = await self._serve(asked, FORM, asked.query.encode())
         else:
             return self._unknown(asked)
-        self._allow_page(request, response)
+        self._add_cors_headers(request, response)
         return response
 
     async def _certificate(self) -> web.Response:
@@ -204,7 +204,7 @@ class SlowPath:
         pem = None if certificate is None else await certificate()
         return _not_found() if pem is None else web.Response(body=pem, content_type="application/x-pem-file")
 
-    async def _test(self, asked: Asked) -> web.Response:
+    async def _testing_page(self, asked: Asked) -> web.Response:
         """Return the answer of a page of testing.py, as plain JSON."""
         context, method, path = self._context, asked.request.method, asked.path
         try:
@@ -222,7 +222,7 @@ class SlowPath:
         return web.Response(status=status, body=msgspec.json.encode(answer), content_type="application/json")
 
     def _preflight(self, *, is_asked: bool) -> web.Response:
-        """Return what pages of other origins may send. Without the headers of ``_allow_page`` they may send nothing."""
+        """Return what pages of other origins may send. ``_add_cors_headers`` decides which origins may."""
         if not is_asked:
             return _not_found()
         headers = {
@@ -232,7 +232,7 @@ class SlowPath:
         }
         return web.Response(headers=headers)
 
-    def _allow_page(self, request: web.BaseRequest, response: web.StreamResponse) -> None:
+    def _add_cors_headers(self, request: web.BaseRequest, response: web.StreamResponse) -> None:
         """Add the headers that let pages of listed origins read the answer."""
         origin, browsers = request.headers.get("Origin"), self._context.browsers
         if origin is not None and browsers is not None and browsers.is_foreign(origin):
@@ -329,10 +329,10 @@ class SlowPath:
         """Return the answer of the REST API. Each of its commands is submitted and counted like one of SQS."""
         context, request, head = self._context, asked.request, asked.head
         path = asked.path.removeprefix(context.context_path)
-        told = RestAsked(request.method, path, asked.query, asked.body)
+        rest_asked = RestAsked(request.method, path, asked.query, asked.body)
         try:
             principal, account = self._admit(asked)
-            if told.changes:
+            if rest_asked.changes:
                 self._check_method(asked, "ReceiveMessage")
             self._make_room(asked, rest_bytes(len(asked.body)))
 
@@ -350,13 +350,13 @@ class SlowPath:
                     self._audit(asked, action, command, principal, account, outcome)
                 return outcome
 
-            if told.is_stream:
-                stream = rest.Stream(told.stream(submit), context, request.remote or "")
+            if rest_asked.is_stream:
+                stream = rest.Stream(rest_asked.stream(submit), context, request.remote or "")
                 await stream.begin()
                 return stream
-            return await rest.answer(told, submit, context)
+            return await rest.answer(rest_asked, submit, context)
         except Exception as failure:
-            return rest.problem(told, failure)
+            return rest.problem(rest_asked, failure)
 
     async def _list_messages(self, asked: Asked) -> web.Response:
         """Return LocalStack's page of a queue's messages."""
@@ -388,9 +388,9 @@ class SlowPath:
             return self._refuse(asked, error)
         request = asked.request
         is_root = request.method == "GET" and asked.path == f"{self._context.context_path}/"
-        return self._told_where() if is_root and "text/html" in request.headers.get("Accept", "") else _not_found()
+        return self._root_page() if is_root and "text/html" in request.headers.get("Accept", "") else _not_found()
 
-    def _told_where(self) -> web.Response:
+    def _root_page(self) -> web.Response:
         """Return a page for people who open this port in a browser, with a link to the operators' pages."""
         page_url = escape(self._context.page_url)
         where = (
@@ -402,7 +402,7 @@ class SlowPath:
             '<!doctype html><html lang="en"><meta charset="utf-8"><title>elasticq</title><h1>elasticq</h1>'
             f"<p>This port is for clients of SQS and SNS. {where}.</p></html>\n"
         )
-        return web.Response(text=body, content_type="text/html", headers=_STILL)
+        return web.Response(text=body, content_type="text/html", headers=_PAGE_HEADERS)
 
     def _admit(self, asked: Asked) -> tuple[str, str]:
         """Return principal and owner (model/names.py) of the caller. Raise the SqsError that the client gets."""
@@ -524,7 +524,10 @@ class _Ticket:
             self._context.loop.call_soon(self._context.runtime.undelivered, outcome)
 
 
-_STILL: Final = {"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'", "Cache-Control": "no-store"}
+_PAGE_HEADERS: Final = {
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Cache-Control": "no-store",
+}
 
 
 def _not_found() -> web.Response:

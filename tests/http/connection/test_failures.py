@@ -49,7 +49,7 @@ def test_other_places_are_told_meanwhile_and_bounded() -> None:
     for number in range(3 * PLACES_MAX):
         kind = type(f"Error{number}", (Exception,), {})
         assert failures.line("broken", kind(), None)
-    assert 0 < len(failures._told) <= PLACES_MAX
+    assert 0 < len(failures._logged) <= PLACES_MAX
 
 
 @pytest.mark.parametrize(
