@@ -15,18 +15,24 @@ from typing import Any, Final
 from urllib.parse import parse_qsl, unquote
 
 import msgspec
+from aiohttp import web
 
 from elasticq.engine.stored.contents import message_bytes
 from elasticq.http.connection import exchange
 from elasticq.http.connection.exchange import Answer
 from elasticq.http.connection.head import FORM, FORM_FOR_JSON, JSON
-from elasticq.model.commands import ReceiveMessage
+from elasticq.http.context import ServerContext
+from elasticq.http.pages import execution
+from elasticq.http.pages.access import admit
+from elasticq.http.pages.answers import respond
+from elasticq.http.pages.asked import Asked
+from elasticq.model.commands import Call, ReceiveMessage
 from elasticq.model.errors import InvalidRequest, QueueDoesNotExist, RequestTooLarge, SqsError
 from elasticq.model.extensions import Peek
 from elasticq.model.limits import ANSWER_BYTES_MAX, QUEUE_URL_CHARS_MAX
 from elasticq.model.results import PeekedMessage, PeekResult, ReceivedMessage, ReceiveMessageResult, Result, StaleResult
 from elasticq.wire.digests import body_md5
-from elasticq.wire.operations import SQS
+from elasticq.wire.operations import PEEK, SQS
 
 PEEK_PATH: Final = "/_elasticq/peek"
 LIST_PATH: Final = "/_aws/sqs/messages"
@@ -41,6 +47,44 @@ JSON_TYPE: Final = b"application/json"
 
 Submit = Callable[[Peek], Awaitable[Result | SqsError]]
 _RECEIVE: Final = SQS.operations["ReceiveMessage"]
+
+
+async def serve_peek(context: ServerContext, asked: Asked) -> web.Response:
+    """Return the answer of PEEK_PATH."""
+    request_id = execution.request_id(context)
+    try:
+        principal, account = admit(context, asked)
+        _, command = exchange.decode((SQS,), JSON, PEEK, asked.body, "")
+    except SqsError as error:
+        return respond(exchange.encode_error(SQS, JSON, error, request_id), request_id)
+    endpoint = execution.endpoint(context, asked)
+    call = Call(command, principal, account, endpoint, b"", asked.connection.origin)
+    outcome = await execution.submit(context, call, asked.request)
+    return respond(exchange.encode((SQS,), JSON, PEEK, command, outcome, request_id), request_id)
+
+
+async def serve_listing(context: ServerContext, asked: Asked) -> web.Response:
+    """Return LocalStack's page of a queue's messages."""
+    request_id, request, head = execution.request_id(context), asked.request, asked.head
+    target = request.headers.get("X-Amz-Target", "")
+    protocol = JSON if target else TREE if "json" in request.headers.get("Accept", "") else FORM
+    try:
+        principal, account = admit(context, asked)
+        members, action = members_of(asked.query, head.protocol, asked.body)
+        action = target.rpartition(".")[2] or action
+        listing = Listing(asked.path, members, action)
+        if listing.region:
+            account = context.callers.in_region(account, listing.region)
+
+        async def submit(command: Peek) -> Result | SqsError:
+            endpoint = execution.endpoint(context, asked)
+            call = Call(command, principal, account, endpoint, b"", asked.connection.origin)
+            return await execution.submit(context, call, request)
+
+        found = await answer(protocol, listing, submit, request_id)
+    except SqsError as error:
+        found = encode_error(protocol, error, request_id)
+    return respond(found, request_id)
 
 
 class Listing:

@@ -14,16 +14,21 @@ from collections.abc import Callable
 from typing import Annotated, Final, Literal, TypeVar
 
 import msgspec
+from aiohttp import web
 from msgspec import Meta, Struct
 
-from elasticq.http.context import ServerContext
+from elasticq.http.admission.caller import invocation
+from elasticq.http.context import STOPPING_TEXT, ServerContext
 from elasticq.http.faults import Fault, Order
+from elasticq.http.pages.access import admit
+from elasticq.http.pages.asked import Asked
 from elasticq.model.commands import Call, Command
 from elasticq.model.errors import AccessDenied, InvalidParameterValue, SqsError
 from elasticq.model.extensions import AdvanceClock, DeleteAllQueues
 from elasticq.model.limits import CLOCK_ADVANCE_MS_MAX, LONG_RANGE
 from elasticq.model.names import account_of
 from elasticq.model.results import ClockResult, QueuesDeletedResult, Result
+from elasticq.runtime.runtime import RuntimeStopped
 from elasticq.runtime.ticket import Awaited
 
 PATHS: Final = ("/_elasticq/clock", "/_elasticq/reset", "/moto-api/reset", "/_elasticq/faults")
@@ -56,6 +61,22 @@ class _FaultRow(Struct):
     struck: int
     spent: bool
     order: Order
+
+
+async def serve(context: ServerContext, asked: Asked) -> web.Response:
+    """Return the answer of a testing page, as plain JSON."""
+    method, path = asked.request.method, asked.path
+    try:
+        caller = admit(context, asked)
+        if not context.has_testing:
+            raise AccessDenied(CLOSED)
+        invocation_key = invocation(*caller, path, asked.head.invocation_id, asked.body)
+        status, answer = await TestingPages(context).answer(method, path, asked.body, caller, invocation_key)
+    except SqsError as error:
+        status, answer = error.status, {"code": error.code, "message": error.message}
+    except RuntimeStopped:
+        status, answer = 503, {"code": "ServiceUnavailable", "message": STOPPING_TEXT}
+    return web.Response(status=status, body=msgspec.json.encode(answer), content_type="application/json")
 
 
 class TestingPages:
