@@ -322,7 +322,7 @@ class ServerContext:
         self.faults.stop()
         until_ms = self.clock() + int(patience_s * 1_000)
         while self.connections and self.clock() < until_ms:
-            self.runtime.close_waiters()  # repeated, because more bodies may have become complete
+            self.runtime.close_waiters()  # in each round, because more requests may have become complete
             for connection in list(self.connections):
                 connection.stop()
             await asyncio.sleep(0.01)

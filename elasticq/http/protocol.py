@@ -120,7 +120,7 @@ class SqsProtocol(Framing):
         return not self._is_secure and bool(self._hold & (PARKED | WRITING | YIELDED))  # TLS has no half-open state
 
     def pause_writing(self) -> None:
-        """Note that the client does not read its replies. The connection ends at its deadline if that lasts.
+        """Note that the client does not read its replies. If it does not read until the deadline, the connection ends.
 
         It ends at once if all connections together buffer too much.
         """

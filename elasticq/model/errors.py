@@ -128,7 +128,7 @@ class ReceiptHandleIsInvalid(SenderError):
 
 
 class LeaseExpired(SenderError):
-    """Not an error of AWS: the lease has ended, because its time is over, or it was committed or ended."""
+    """Not an error of AWS: the lease has ended. Its time is over, it was committed, or its consumer ended it."""
 
     code, json_type = "LeaseExpired", "LeaseExpired"
 

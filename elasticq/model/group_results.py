@@ -57,7 +57,7 @@ class ConsumerShown(Struct, rename="pascal", omit_defaults=True, gc=False):
 
 
 class ResourceShown(Struct, rename="pascal", omit_defaults=True, gc=False):
-    """A resource of ElasticqDescribeGroups. ``state``: FREE, HELD or REVOKING."""
+    """A resource in the result of ElasticqDescribeGroups. ``state``: FREE, HELD or REVOKING."""
 
     resource: str
     queue_url: str
@@ -68,7 +68,7 @@ class ResourceShown(Struct, rename="pascal", omit_defaults=True, gc=False):
 
 
 class GroupShown(Struct, rename="pascal", omit_defaults=True, gc=False):
-    """A group of ElasticqDescribeGroups.
+    """A group in the result of ElasticqDescribeGroups.
 
     moves: how many resources were ever taken from one consumer for another one. rebalanced_ms: how long the last
     rebalance took.

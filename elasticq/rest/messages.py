@@ -40,7 +40,7 @@ def _send(request: Request, message: s.NewMessage) -> c.SendMessage:
     """Return the command that sends the message. Raise InvalidParameterValue for metadata with a reserved name."""
     for name in _RESERVED:
         if name in message.metadata:
-            raise InvalidParameterValue(f"metadata may not name {name}: give priority or deliver_at.")
+            raise InvalidParameterValue(f"metadata must not contain {name}: use priority or deliver_at.")
     attributes: MessageAttributes = {
         name: MessageAttributeValue("String", value) for name, value in message.metadata.items()
     }

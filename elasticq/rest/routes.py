@@ -130,7 +130,7 @@ class WrongMethod(SenderError):
     status = 405
 
     def __init__(self, path: str, method: str, allowed: list[str]) -> None:
-        super().__init__(f"{path} does not take {method}.")
+        super().__init__(f"{path} does not allow {method}.")
         self.allowed = allowed
 
 

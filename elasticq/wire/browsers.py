@@ -64,8 +64,8 @@ class Browsers:
         if (marked or (is_unsigned and host)) and not self.is_allowed_host(host):
             shown = host[:HOST_CHARS_SHOWN_MAX].encode("ascii", "replace").decode()
             return (
-                f"This server does not answer to the Host {shown!r}, which a name server of anybody could point here: "
-                "name it in auth.allowed_hosts or http.public_url, or use --auth strict."
+                f"This server refuses the Host {shown!r}, because any name server could point that name to it: "
+                "add it to auth.allowed_hosts or http.public_url, or use --auth strict."
             )
         if not marked:
             return ""
@@ -84,7 +84,7 @@ class Browsers:
         if self._are_gets_strict:
             return f"{action} by GET must be signed: use POST."
         if _is_marked(header) or header("Referer") is not None:
-            return f"{action} by GET must be signed where it comes from a browser: use POST, or a program."
+            return f"{action} by GET must be signed if it comes from a browser: use POST, or another program."
         return ""
 
     def is_allowed_host(self, host: str) -> bool:

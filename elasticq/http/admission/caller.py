@@ -78,10 +78,10 @@ class Callers:
         return caller
 
     def _log_foreign_region(self, region: str) -> None:
-        """Log once for each region that calls for it arrive. A client that did not intend this misses its queues."""
+        """Log the first call for each foreign region. A client that did not intend this misses its queues."""
         if region not in self._logged_regions and len(self._logged_regions) < REGIONS_LOGGED_MAX:
             self._logged_regions.add(region)
-            hint = "each region has queues of its own; node.single_region = true makes all regions one"
+            hint = "each region has its own queues; with node.single_region = true all regions share their queues"
             fields = {"region": region, "own_region": self._own_region, "hint": hint}
             _log.info("calls_of_another_region", extra={"fields": fields})
 
