@@ -1,7 +1,7 @@
-"""Reader of the JSON documents that clients store: policies, weights, redrive and delivery policies, filters.
+"""A reader of the JSON documents that clients store: policies, weights, redrive and delivery policies, filters.
 
-Decoders raise RecursionError when the stack is nearly full. So a caller on a short stack reads what a caller on a
-deep stack cannot. This reader refuses by the depth of the text alone: every caller can read what one caller could.
+Decoders raise RecursionError when the stack is nearly full. So whether they can read a text depends on the depth of
+the caller's stack. This reader refuses a text by its own depth, so all callers get the same outcome.
 """
 
 import re
@@ -17,14 +17,14 @@ _NO_BRACKETS: Final = re.compile(r"[^\[\]{}]+")
 
 
 class Unreadable(ValueError):
-    """The text is no JSON document, or nests too deeply. Its text gives the reason."""
+    """An error: a document is not JSON, or it nests too deeply. Its text gives the reason."""
 
 
 def read(text: str, depth_max: int = DOCUMENT_DEPTH_MAX) -> Any:
     """Return the value of a JSON text.
 
-    Raises Unreadable for text that is no JSON or has more than ``depth_max`` lists and objects inside each other.
-    NaN, Infinity, lone surrogates and numbers beyond a double are no JSON.
+    Raise Unreadable for text that is not JSON or has more than ``depth_max`` lists and objects inside each other.
+    NaN, Infinity, lone surrogates and numbers that are too large for a double are not JSON.
     """
     check_depth(text, depth_max)
     try:

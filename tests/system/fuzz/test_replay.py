@@ -105,7 +105,7 @@ def forget(reader: Any, need: int) -> None:
 
 
 PLANTED: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
-    "head": ("elasticq.http.connection.head", "_Alike.read", changed(longer)),
+    "head": ("elasticq.http.connection.head", "_HeadTemplate.read", changed(longer)),
     "chunks": ("elasticq.http.connection.chunks", "Chunks._checked_part", instead(lambda self, part: b"")),
     "connection": ("elasticq.wire.json", "_sent_digests", instead(fails)),
     "rest": ("elasticq.rest.routes", "_value", instead(fails)),
