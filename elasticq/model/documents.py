@@ -5,6 +5,7 @@ the caller's stack. This reader refuses a text by its own depth, so all callers 
 """
 
 import re
+from itertools import accumulate
 from typing import Any, Final
 
 import msgspec
@@ -12,8 +13,9 @@ import msgspec
 from elasticq.model.limits import DOCUMENT_DEPTH_MAX
 
 _STRING: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
-_REMOVED: Final = "."  # keeps the pairs around it for the next round: each round removes one level
-_NO_BRACKETS: Final = re.compile(r"[^\[\]{}]+")
+_STEPS: Final = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
+"""What each bracket adds to the depth, as a signed byte."""
+_NO_BRACKETS: Final = bytes(byte for byte in range(256) if byte not in b"[]{}")
 
 
 class Unreadable(ValueError):
@@ -40,11 +42,6 @@ def check_depth(text: str, depth_max: int = DOCUMENT_DEPTH_MAX) -> None:
     """
     if text.count("[") + text.count("{") <= depth_max:
         return
-    brackets = _NO_BRACKETS.sub("", _STRING.sub("", text))
-    for _ in range(depth_max):
-        outer = brackets.replace("[]", _REMOVED).replace("{}", "").replace(_REMOVED, "")
-        if outer == brackets:
-            break
-        brackets = outer
-    if "[" in brackets or "{" in brackets:
+    steps = _STRING.sub("", text).encode("utf-8", "replace").translate(_STEPS, _NO_BRACKETS)
+    if max(accumulate(memoryview(steps).cast("b")), default=0) > depth_max:
         raise Unreadable(f"it nests more than {depth_max} levels deep")

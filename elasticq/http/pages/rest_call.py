@@ -80,7 +80,7 @@ class Asked:
             {name: unquote(value) for name, value in path.items()} if "%" in self.path else path,
             routes.read_query(route.query, self.query) if self.query else {},
             routes.read_body(route, self.body),
-            clock=lambda: context.runtime.status().time_ms,
+            clock=context.runtime.time_ms,
             entropy=os.urandom,
             is_doq=self.is_doq,
         )

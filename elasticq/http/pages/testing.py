@@ -111,7 +111,7 @@ class TestingPages:
         self, method: str, body: bytes, caller: tuple[str, str], invocation: bytes
     ) -> dict[Literal["time"], float]:
         if method == "GET":
-            return {"time": self._context.runtime.status().time_ms / 1_000}
+            return {"time": self._context.runtime.time_ms() / 1_000}
         advance_ms = round(_read(body, _Clock).advance * 1_000)
         result = await self._execute(AdvanceClock(advance_ms), caller, invocation)
         assert isinstance(result, ClockResult)
