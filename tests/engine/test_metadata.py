@@ -67,7 +67,7 @@ def test_what_is_the_same_is_no_change_and_an_older_handle_changes_nothing(desk:
 
 @pytest.mark.parametrize(
     ("metadata", "words"),
-    [({"AWS.a": "x"}, "reserved"), ({"a": ""}, "non-empty"), ({"a": "x" * 4_096}, "shorter than 4096")],
+    [({"AWS.a": "x"}, "reserved"), ({"a": ""}, "non-empty"), ({"a": "x" * 4_096}, "not exceed 4096")],
 )
 def test_what_no_attribute_may_be_is_refused_and_nothing_changes(
     desk: Desk, metadata: dict[str, str], words: str
