@@ -1,13 +1,12 @@
 """The admin port's API of queues: figures, SQS's actions, rates, definitions, events and waiting receives.
 
-``openapi.json`` beside this module describes it; the page (page/) and ``elasticq cluster events`` use nothing else.
+``routes.py`` has the table of its routes. The page (page/) and ``elasticq cluster events`` use no other API.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import suppress
 from itertools import islice
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -17,53 +16,34 @@ from msgspec import Struct
 
 from elasticq.admin import asking, calls, definitions
 from elasticq.admin.calls import NotExecuted
+from elasticq.admin.openapi import document
 from elasticq.admin.pauses import Pause, in_order
 from elasticq.admin.rates import ALL, PERIOD_S, Key
+from elasticq.admin.routes import JSON, QUERY, ROUTES, STREAM, WINDOWS_S
+from elasticq.admin.shapes import (
+    GROUP_MESSAGES_SHOWN_MAX,
+    GROUPS_SHOWN_MAX,
+    IN_FLIGHT_SHOWN_MAX,
+    TASKS_SHOWN_MAX,
+    WAITING_SHOWN_MAX,
+    Events,
+    QueueRow,
+    Receives,
+    Tasks,
+)
 from elasticq.admin.source import AdminSource, Waiting
 from elasticq.engine.views.figures import QueueFigures
 from elasticq.engine.views.message_group_order import GroupOrder
-from elasticq.model.limits import MEMBERS
 from elasticq.model.names import account_of, is_inner, queue_url, region_of
 from elasticq.peers.questions import Answer
 
-OPENAPI: Final = Path(__file__).with_name("openapi.json")
 WRITTEN_BYTES: Final = 65_536  # of a long answer at once
 PART: Final = 100
 """Queues that are looked at before the loop serves others."""
-WAITING_SHOWN_MAX: Final = 1_000
-IN_FLIGHT_SHOWN_MAX: Final = 100
-GROUPS_SHOWN_MAX: Final = 50
-GROUP_MESSAGES_SHOWN_MAX: Final = 10
-TASKS_SHOWN_MAX: Final = 100
-"""Of a kind."""
 STREAMS_MAX: Final = 32
 """Charts that may be open at the same time."""
-JSON: Final = ("application/json", "application/x-amz-json-1.0")
 NOT_JSON: Final = NotExecuted(415, "UnsupportedMediaType", f"The body is of one of the types {', '.join(JSON)}.")
 """No page of another origin can make a browser send these types unasked."""
-WINDOWS_S: Final = (60, 600, 3_600)
-QUERY: Final = {
-    "prefix": MEMBERS["QueueNamePrefix"],
-    "queue": MEMBERS["QueueName"],
-    "group": MEMBERS["MessageGroupId"],
-}
-"""How long a text in a URL's query may be. Account and region have a pattern each (``calls.owner_of``)."""
-
-
-class QueueRow(Struct, gc=False):
-    """A queue as the list shows it; rates are messages a second over the last minute, through this member."""
-
-    name: str
-    account: str
-    region: str
-    url: str
-    visible: int
-    in_flight: int
-    delayed: int
-    oldest_age_ms: int | None
-    sent_per_s: float
-    received_per_s: float
-    deleted_per_s: float
 
 
 class Api:
@@ -74,18 +54,12 @@ class Api:
         self._streams = 0
 
     def add_to(self, app: web.Application) -> None:
-        app.router.add_get("/api/queues", self.queues)
-        app.router.add_post("/api/actions/{action}", self.action)
-        app.router.add_get("/api/rates", self.series)
-        app.router.add_get("/api/live", self.live, allow_head=False)  # a stream has no end
-        app.router.add_get("/api/waiting", self.waiting)
-        app.router.add_get("/api/in-flight", self.in_flight)
-        app.router.add_get("/api/group-order", self.group_order)
-        app.router.add_get("/api/tasks", self.tasks)
-        app.router.add_get("/api/definitions", self.export)
-        app.router.add_put("/api/definitions", self.load)
+        for route in ROUTES:
+            handler = getattr(self, route.handler)
+            app.router.add_route(route.method, route.path, handler)
+            if route.method == "GET" and route.answer.content_type != STREAM:  # a stream has no end
+                app.router.add_head(route.path, handler)
         app.router.add_get("/api/openapi.json", self.openapi)
-        app.router.add_get("/cluster/events", self.events)
         app.cleanup_ctx.append(self._looking)
 
     # --- queues -----------------------------------------------------------------------
@@ -147,7 +121,7 @@ class Api:
         return reply(await answer)
 
     async def waiting(self, _: web.Request) -> web.Response:
-        return reply((200, msgspec.json.encode({"waiting": self.receives()})))
+        return reply((200, msgspec.json.encode(Receives(self.receives()))))
 
     def receives(self) -> list[Waiting]:
         """Return the receives that wait at queues; not those at queues of subscriptions, which the server makes."""
@@ -192,8 +166,8 @@ class Api:
 
     async def tasks(self, _: web.Request) -> web.Response:
         """Tell what goes on in the background."""
-        told = {"time_ms": self._source.status().time_ms, "tasks": self._source.tasks(TASKS_SHOWN_MAX)}
-        return reply((200, msgspec.json.encode(told)))
+        tasks = Tasks(self._source.status().time_ms, self._source.tasks(TASKS_SHOWN_MAX))
+        return reply((200, msgspec.json.encode(tasks)))
 
     # --- definitions ------------------------------------------------------------------
 
@@ -290,10 +264,10 @@ class Api:
     # --- what happened, and how to ask ---------------------------------------------------
 
     async def events(self, _: web.Request) -> web.Response:
-        return reply((200, msgspec.json.encode({"events": self._source.events()})))
+        return reply((200, msgspec.json.encode(Events(self._source.events()))))
 
     async def openapi(self, _: web.Request) -> web.Response:
-        return web.Response(body=OPENAPI.read_bytes(), content_type="application/json")
+        return web.Response(body=msgspec.json.encode(document()), content_type="application/json")
 
 
 def _text(request: web.Request, name: str) -> str:

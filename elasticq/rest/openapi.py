@@ -152,7 +152,7 @@ def _kind(member: dict[str, Any]) -> str:
 
 
 def text() -> str:
-    """The document as docs/openapi.json holds it."""
+    """Return the document as the documentation site holds it: indented JSON."""
     return msgspec.json.format(msgspec.json.encode(document(), order="deterministic"), indent=1).decode() + "\n"
 
 

@@ -16,13 +16,14 @@ import msgspec
 from aiohttp import web
 
 from elasticq import __version__
-from elasticq.admin import asking, calls, definitions
-from elasticq.admin.api import OPENAPI, TASKS_SHOWN_MAX, Api, QueueRow, no_queue
+from elasticq.admin import asking, calls, definitions, openapi
+from elasticq.admin.api import Api, no_queue
 from elasticq.admin.calls import Ask, NotExecuted
 from elasticq.admin.cluster import document
 from elasticq.admin.page import forms, groups, scheduled, text, topics
 from elasticq.admin.page.login import Login
 from elasticq.admin.pauses import first_in_order, joined
+from elasticq.admin.shapes import TASKS_SHOWN_MAX, QueueRow
 from elasticq.admin.source import AdminSource
 from elasticq.engine.stored.subscription_attributes import PROTOCOLS
 from elasticq.model.names import account_of, inner_owner, parse_queue_arn, queue_arn, queue_path, region_of, topic_arn
@@ -352,7 +353,7 @@ class Pages:
         )
 
     async def docs(self, _: web.Request) -> web.Response:
-        return await self._html("docs.html", "", api=plain_json.loads(OPENAPI.read_bytes()))
+        return await self._html("docs.html", "", api=openapi.document())
 
     async def static(self, request: web.Request) -> web.Response:
         name = request.match_info["name"]
