@@ -39,7 +39,8 @@ def document() -> dict[str, Any]:
 
 def _schemas() -> dict[str, Any]:
     shapes = {answer.shape for route in ROUTES for answer in (route.answer, *route.errors.values())}
-    named = [*sorted(shapes - {None, dict, str, Definitions}, key=str), *_DEFINITIONS]
+    answers = sorted((shape for shape in shapes - {dict, str, Definitions} if shape is not None), key=str)
+    named = [*answers, *_DEFINITIONS]
     _, schemas = msgspec.json.schema_components(named, ref_template=_REFERENCE)
     for name, member, item in _RAW_LISTS:
         schemas[name]["properties"][member]["items"] = {"$ref": _REFERENCE.format(name=item)}
