@@ -1,9 +1,11 @@
 """The OpenAPI 3.1 document of the admin API, made from the table of routes and the shapes of their answers."""
 
+from collections.abc import Iterator
 from functools import cache
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
 from elasticq.admin import shapes as s
 from elasticq.admin.definitions import Definitions, QueueDefinition, SubscriptionDefinition, TopicDefinition
@@ -37,10 +39,15 @@ def document() -> dict[str, Any]:
     }
 
 
+def _answers() -> Iterator[type[Struct]]:
+    """Yield the structs of answers, each once, without those of definitions."""
+    for shape in {answer.shape for route in ROUTES for answer in (route.answer, *route.errors.values())}:
+        if shape is not None and issubclass(shape, Struct) and shape is not Definitions:
+            yield shape
+
+
 def _schemas() -> dict[str, Any]:
-    shapes = {answer.shape for route in ROUTES for answer in (route.answer, *route.errors.values())}
-    answers = sorted((shape for shape in shapes - {dict, str, Definitions} if shape is not None), key=str)
-    named = [*answers, *_DEFINITIONS]
+    named = [*sorted(_answers(), key=str), *_DEFINITIONS]
     _, schemas = msgspec.json.schema_components(named, ref_template=_REFERENCE)
     for name, member, item in _RAW_LISTS:
         schemas[name]["properties"][member]["items"] = {"$ref": _REFERENCE.format(name=item)}
