@@ -1,4 +1,4 @@
-"""The admin port's API of queues: figures, SQS's actions, rates, definitions, events and waiting receives.
+"""The API of the admin port: figures of queues, SQS's actions, rates, definitions, events and waiting receives.
 
 ``routes.py`` has the table of its routes. The page (page/) and ``elasticq cluster events`` use no other API.
 """
@@ -37,17 +37,18 @@ from elasticq.engine.views.message_group_order import GroupOrder
 from elasticq.model.names import account_of, is_inner, queue_url, region_of
 from elasticq.peers.questions import Answer
 
-WRITTEN_BYTES: Final = 65_536  # of a long answer at once
+WRITTEN_BYTES: Final = 65_536
+"""A long answer is written in parts of about this size."""
 PART: Final = 100
-"""Queues that are looked at before the loop serves others."""
+"""The number of queues whose figures are read before the loop serves others."""
 STREAMS_MAX: Final = 32
-"""Charts that may be open at the same time."""
+"""The number of charts that may be open at the same time."""
 NOT_JSON: Final = NotExecuted(415, "UnsupportedMediaType", f"The body is of one of the types {', '.join(JSON)}.")
-"""No page of another origin can make a browser send these types unasked."""
+"""A web page of another origin cannot make a browser send these types without a preflight request."""
 
 
 class Api:
-    """Handlers of the routes under ``/api``. The member's rates are looked at each PERIOD_S seconds."""
+    """The handlers of the routes in ``routes.py``. A task of it updates the member's rates every PERIOD_S seconds."""
 
     def __init__(self, source: AdminSource) -> None:
         self._source = source
@@ -78,7 +79,7 @@ class Api:
         return await in_parts(request, [*parts, b"]}"], "application/json")
 
     async def rows(self, prefix: str = "") -> list[QueueRow]:
-        """Return all queues whose names begin so; not those in which messages wait for web servers."""
+        """Return the queues whose names begin with ``prefix``, without the inner queues of subscriptions."""
         rows, time_ms, pause = [], self._source.status().time_ms, Pause()
         for number, figures in enumerate(self._source.queues()):
             if figures.name.startswith(prefix) and not is_inner(figures.account):
@@ -105,12 +106,12 @@ class Api:
         )
 
     def row_of(self, owner: str, name: str) -> QueueRow | None:
-        """Return one queue, None where there is none."""
+        """Return one queue, None if it does not exist."""
         figures = self._source.queue(owner, name)
         return None if figures is None else self._row(figures, self._source.status().time_ms)
 
     async def action(self, request: web.Request) -> web.Response:
-        """Execute an action of SQS or SNS; the body is that of AWS JSON 1.0."""
+        """Execute an action of SQS or SNS. The body is AWS JSON 1.0."""
         if request.content_type not in JSON:
             return refusal(NOT_JSON)
         body = await request.read()
@@ -124,11 +125,11 @@ class Api:
         return reply((200, msgspec.json.encode(Receives(self.receives()))))
 
     def receives(self) -> list[Waiting]:
-        """Return the receives that wait at queues; not those at queues of subscriptions, which the server makes."""
+        """Return the receives that wait at queues, without those at inner queues of subscriptions."""
         return [each for each in self._source.waiting(WAITING_SHOWN_MAX) if not is_inner(each.owner)]
 
     async def in_flight(self, request: web.Request) -> web.Response:
-        """Tell what is in flight in a queue: for how long, and until when."""
+        """Return which messages of a queue are in flight, since when and until when."""
         try:
             owner, name = self._named(request)
             found = self._source.in_flight(owner, name, IN_FLIGHT_SHOWN_MAX)
@@ -139,7 +140,7 @@ class Api:
         return reply((200, msgspec.json.encode(self._at_this_time(found))))
 
     async def group_order(self, request: web.Request) -> web.Response:
-        """Tell how the messages of groups stand behind each other, and what keeps a group back."""
+        """Return the order of the messages in each message group, and what blocks the group."""
         try:
             owner, name = self._named(request)
             if self._source.queue(owner, name) is None:
@@ -150,12 +151,18 @@ class Api:
         return reply((200, msgspec.json.encode(self._at_this_time(found))))
 
     def groups_of(self, owner: str, name: str, wanted: str) -> GroupOrder:
-        """Return how messages stand in groups whose ids contain ``wanted``; no groups where a queue has none."""
+        """Return the order of messages in the groups whose ids contain ``wanted``.
+
+        The result has no groups if the queue does not order messages by group.
+        """
         found = self._source.group_order(owner, name, wanted, GROUPS_SHOWN_MAX, GROUP_MESSAGES_SHOWN_MAX)
         return GroupOrder(is_strict=False, count=0, looked_at=0, groups=[]) if found is None else found
 
     def _named(self, request: web.Request) -> tuple[str, str]:
-        """Return the owner and the name of the queue that the query of a request names. Raises NotExecuted."""
+        """Return the owner and the name of the queue that the query of a request names.
+
+        Raise NotExecuted if the query has no valid queue, account and region.
+        """
         query = request.query
         if "queue" not in query:
             raise NotExecuted(400, "MissingParameter", "The request must contain the parameter queue.")
@@ -165,7 +172,7 @@ class Api:
         return {"time_ms": self._source.status().time_ms, **msgspec.to_builtins(told)}
 
     async def tasks(self, _: web.Request) -> web.Response:
-        """Tell what goes on in the background."""
+        """List the work that is done in the background."""
         tasks = Tasks(self._source.status().time_ms, self._source.tasks(TASKS_SHOWN_MAX))
         return reply((200, msgspec.json.encode(tasks)))
 
@@ -190,10 +197,10 @@ class Api:
             return refusal(error)
         return reply((200, msgspec.json.encode(told.done)))
 
-    # --- what moves -------------------------------------------------------------------
+    # --- rates ------------------------------------------------------------------------
 
     async def series(self, request: web.Request) -> web.Response:
-        """Return what went in and out in the last ``window_s`` seconds, through all members that can be asked."""
+        """Return the rates of the last ``window_s`` seconds, added up over all members that can be asked."""
         try:
             key, window_s = self._asked(request)
         except NotExecuted as error:
@@ -218,7 +225,7 @@ class Api:
         return added([self._source.rates.series(key, window_s), *(answer for answer in answers if answer is not None)])
 
     async def live(self, request: web.Request) -> web.StreamResponse:
-        """Send, each PERIOD_S seconds, an event with the counts of a queue, or of all, and the rates since the last."""
+        """Send an event every PERIOD_S seconds: the counts of one queue or of all, and the rates of that period."""
         try:
             key, _ = self._asked(request)
         except NotExecuted as error:
@@ -261,7 +268,7 @@ class Api:
         yield
         task.cancel()
 
-    # --- what happened, and how to ask ---------------------------------------------------
+    # --- events and the OpenAPI document -------------------------------------------------
 
     async def events(self, _: web.Request) -> web.Response:
         return reply((200, msgspec.json.encode(Events(self._source.events()))))
@@ -271,15 +278,15 @@ class Api:
 
 
 def _text(request: web.Request, name: str) -> str:
-    """Return a text of a URL's query, empty where there is none. Raises NotExecuted for one that is too long."""
+    """Return a text of a URL's query, empty if it is missing. Raise NotExecuted if it is too long."""
     text, longest = request.query.get(name, ""), QUERY[name].max_length
     if longest is not None and len(text) > longest:
-        raise NotExecuted(400, "InvalidParameterValue", f"{name} has {longest} characters at most.")
+        raise NotExecuted(400, "InvalidParameterValue", f"{name} can have at most {longest} characters.")
     return text
 
 
 def added(series: Iterable[dict[str, list[float]]]) -> dict[str, list[float]]:
-    """Return the sum of several members' series, which may be of different lengths: their ends are now."""
+    """Return the sum of several members' series. They may differ in length; the last item of each is the newest."""
     told = list(series)
     longest = max(told, key=lambda one: len(one["age_s"]))
     whole = {"age_s": longest["age_s"]}
@@ -303,11 +310,11 @@ def reply(answer: Answer) -> web.Response:
 async def in_parts(
     request: web.Request, parts: list[bytes], content_type: str, headers: Mapping[str, str] = MappingProxyType({})
 ) -> web.StreamResponse:
-    """Answer with a long body, one part after the other: megabytes at once would hold the loop."""
+    """Answer with a long body in parts, as writing megabytes at once would block the loop."""
     length = {"Content-Type": content_type, "Content-Length": str(sum(map(len, parts)))}
     response = web.StreamResponse(headers={**length, **headers})
     pause, some = Pause(), bytearray()
-    with suppress(ConnectionError):  # the client left
+    with suppress(ConnectionError):  # the client closed the connection
         await response.prepare(request)
         for part in parts if request.method != "HEAD" else ():
             some += part

@@ -47,7 +47,7 @@ def _answers() -> Iterator[type[Struct]]:
 
 
 def _schemas() -> dict[str, Any]:
-    named = [*sorted(_answers(), key=str), *_DEFINITIONS]
+    named: list[type[Struct]] = [*sorted(_answers(), key=str), *_DEFINITIONS]
     _, schemas = msgspec.json.schema_components(named, ref_template=_REFERENCE)
     for name, member, item in _RAW_LISTS:
         schemas[name]["properties"][member]["items"] = {"$ref": _REFERENCE.format(name=item)}

@@ -1,8 +1,8 @@
-"""Listens on the admin port.
+"""The listener of the admin port.
 
-aiohttp is most of a start's CPU, so nothing here imports it before ``start``. A new connection always gets a place:
-where none is left, one that has not sent a whole request is closed, else one that is idle, so that probes and
-scrapers are answered whoever else comes.
+The import of aiohttp takes most of a start's CPU time, so it happens in ``start``. A full port closes an old
+connection for each new one: first one without a whole request, then an idle one. So probes and scrapers always get an
+answer.
 """
 
 import asyncio
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 BACKLOG: Final = 64
 CONNECTIONS_MAX: Final = 256
-"""Operators, probes and a scraper are few."""
+"""Enough for operators, probes and a scraper."""
 STOP_S: Final = 1.0
 SWEEP_S: Final = 1.0
 LARGE_MAX: Final = 4
-"""Connections that may hold a long body at the same time."""
+"""The number of connections that may buffer a long body at the same time."""
 
 
 class AdminPort:
@@ -61,7 +61,7 @@ class AdminPort:
         self.port: int = self._listener.getsockname()[1]
 
     async def start(self) -> None:
-        """Begin to answer; clients that connected before have waited in the backlog."""
+        """Start to answer. Clients that connected before wait in the backlog."""
         from aiohttp.web import AppRunner
 
         from elasticq.admin.app import make_app
@@ -97,13 +97,13 @@ class AdminPort:
             self._shared.value = token
 
     def renew_tls(self, tls: ssl.SSLContext | None) -> None:
-        """Show another certificate to those who connect from now on."""
+        """Use another certificate for connections from now on."""
         self._tls = tls
         if self._acceptor is not None:
             self._acceptor.renew(tls)
 
     async def stop(self) -> None:
-        """Stop answering; requests under way get a moment. Harmless if it was never started."""
+        """Stop, after at most STOP_S for requests in progress. Do nothing if the port was never started."""
         if self._timer is not None:
             self._timer.cancel()
         if self._acceptor is not None:

@@ -218,7 +218,7 @@ def test_a_page_of_another_origin_can_do_nothing(operator: Operator, headers: di
 def test_definitions_can_be_pasted(operator: Operator) -> None:
     pasted = json.dumps({"elasticq": 1, "queues": [{"name": "pasted", "attributes": {"DelaySeconds": "3"}}]})
     status, told, _ = operator.ask("/page/definitions", form(definitions=pasted), FORM)
-    assert (status, "1 queues and 0 topics were made" in told) == (200, True)
+    assert (status, "1 queues and 0 topics were created" in told) == (200, True)
 
 
 def test_queues_are_filtered_and_sorted(operator: Operator) -> None:
