@@ -23,7 +23,7 @@ TOPIC_ACTIONS: Final[dict[str, Operation]] = {
     name if name not in OPERATIONS else operation.command.__name__: operation
     for name, operation in SNS.operations.items()
 }
-"""SNS's actions. Its AddPermission and RemovePermission are named AddTopicPermission and so on, as SQS has both, too."""
+"""SNS's actions. SQS has AddPermission and RemovePermission, too, so SNS's are named AddTopicPermission and so on."""
 ACTIONS: Final[dict[str, Operation]] = {
     name: operation
     for name, operation in {**OPERATIONS, PEEK.name: PEEK, **BY_SEQUENCE, **TOPIC_ACTIONS}.items()

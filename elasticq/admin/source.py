@@ -101,7 +101,7 @@ class AdminSource(Protocol):
         """Return the counts and durations of clients' calls to this member."""
 
     def pushes(self) -> dict[tuple[str, str], tuple[int, int, int]]:
-        """Return counts of notifications to web servers: (delivered, retried, failed) by owner and name of the topic."""
+        """Return counts of posts to web servers: (delivered, retried, failed) by owner and name of the topic."""
 
     def delivered_in_steps(self) -> dict[tuple[str, str], PublishCounts]:
         """Return counts of deliveries that this member, as the master, made after the publish was answered.

@@ -235,11 +235,11 @@ def test_one_message_is_given_back_or_deleted(operator: Operator) -> None:
     url = operator.act("CreateQueue", {"QueueName": "one-of-two"})[1]["QueueUrl"]
     for body in ("first", "second"):
         operator.act("SendMessage", {"QueueUrl": url, "MessageBody": body})
-    assert "Give it back now" not in page(operator, "/queues/000000000000/one-of-two")
+    assert "Make it visible now" not in page(operator, "/queues/000000000000/one-of-two")
     operator.act("ReceiveMessage", {"QueueUrl": url})
     first, second = operator.act("Peek", {"QueueUrl": url})[1]["Messages"]
     assert (first["State"], second["State"]) == ("inflight", "visible")
-    assert "Give it back now" in page(operator, "/queues/000000000000/one-of-two")
+    assert "Make it visible now" in page(operator, "/queues/000000000000/one-of-two")
     given = form(QueueUrl=url, Sequence=str(first["Sequence"]), VisibilityTimeout="0")
     assert operator.ask("/page/do/HideBySequence", given, FORM)[0] == 200
     first, second = operator.act("Peek", {"QueueUrl": url})[1]["Messages"]

@@ -1,5 +1,5 @@
 "use strict";
-// Charts, and the buttons of notes. Everything else the page does is HTML that htmx sends and fetches.
+// Charts, and the buttons of notes. htmx does the rest of the page.
 
 function plotOf(section, shownS) {
   const style = getComputedStyle(document.documentElement);
@@ -48,8 +48,8 @@ function follow(section) {
 
 document.querySelectorAll(".chart").forEach(follow);
 
-// A note comes behind everything else, far from the button that asked for it: of a command the focus goes to its
-// Copy, and when a note is closed, by its button or by Escape, the focus goes back.
+// A note is the last element of the page, far from the button that opened it. If the note shows a command, its button
+// Copy gets the focus. When the user closes a note, by its button or by Escape, the focus returns.
 let asker = null;
 
 document.addEventListener("htmx:afterSwap", (event) => {
