@@ -156,9 +156,7 @@ def test_a_definition_that_is_refused_ends_the_load_which_tells_how_far_it_got()
         assert status == 400
         error = told.pop("error")
         assert error.startswith("Queue not a name: Can only include")
-        assert error.endswith(
-            "Before that 1 queues and 0 topics were created, 0 queues and 0 topics were updated."
-        )
+        assert error.endswith("Before that 1 queues and 0 topics were created, 0 queues and 0 topics were updated.")
         assert told == json.loads(done(made=["one"]))
         assert [row["name"] for row in operator.get("/api/queues")["queues"]] == ["one"]
 
