@@ -1,6 +1,6 @@
-"""Prints tables and bars on a terminal, plain lines elsewhere, and lets Ctrl-C end a command between two steps.
+"""The output of commands: tables and progress bars on a terminal, plain lines elsewhere. Also the handling of Ctrl-C.
 
-rich is imported on a terminal only.
+rich is imported only on a terminal.
 """
 
 import json
@@ -16,7 +16,7 @@ TELL_EVERY_S: Final = 5.0
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table on stdout; where that is no terminal, in columns made by spaces."""
+    """Print a table on stdout. If stdout is not a terminal, pad the columns with spaces."""
     if sys.stdout.isatty():
         from rich.console import Console
         from rich.table import Table
@@ -39,7 +39,7 @@ def json_lines(documents: Sequence[dict[str, Any]]) -> None:
 
 
 def outcome(as_json: bool, name: str, value: str) -> None:
-    """Print what a command has done: the value alone, or a line of JSON that names it."""
+    """Print the result of a command: the value alone, or a JSON object with its name."""
     if as_json:
         json_lines([{name: value}])
     else:
@@ -47,21 +47,21 @@ def outcome(as_json: bool, name: str, value: str) -> None:
 
 
 def one_line(text: str) -> str:
-    """Return ``text`` with escapes for control characters, so that a message cannot move the reader's cursor."""
+    """Return ``text`` with escapes for control characters, so a message cannot move the reader's cursor."""
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def tell(text: str) -> None:
-    """Print a line for whoever started the command, on stderr; stdout is for what was asked for."""
+    """Print a line for the user on stderr. Only the command's result goes to stdout."""
     print(f"elasticq: {text}", file=sys.stderr, flush=True)
 
 
 @contextmanager
 def bar(told: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """Yield a function to call with how much is done. On a terminal it draws one line on stderr again and again.
+    """Yield a function that shows progress on stderr; its argument is the amount done so far.
 
-    Elsewhere it prints a line every few seconds, so that a log shows that a long command goes on. total: None where it
-    is not known.
+    On a terminal it redraws one line. Elsewhere it prints a line every TELL_EVERY_S, so a log shows that a long
+    command makes progress. total: None if it is unknown.
     """
     if not sys.stderr.isatty():
         yield _Lines(told, total).show
@@ -76,7 +76,7 @@ def bar(told: str, total: int | None) -> Iterator[Callable[[int], None]]:
 
 
 class _Lines:
-    """Tells in plain lines how far a command is, and is silent about those that are done soon."""
+    """Progress in plain lines. A command that ends within TELL_EVERY_S prints none."""
 
     def __init__(self, told: str, total: int | None) -> None:
         self._told = told
@@ -95,9 +95,9 @@ class _Lines:
 
 
 class Interrupt:
-    """While it is entered, Ctrl-C and SIGTERM set ``asked``, so that the command ends after its step.
+    """A context manager in which Ctrl-C and SIGTERM only set ``asked``. The command then ends after its current step.
 
-    A second one ends the command at once.
+    A second signal ends the command at once.
     """
 
     def __init__(self) -> None:

@@ -1,8 +1,8 @@
-"""elasticq cluster verify: are the rows of all members the same at one place in the log?
+"""The command ``elasticq cluster verify``: it compares the rows of all members at the same place in the log.
 
-The order is an entry in the log. Each member notes the digest of its rows when it applies
-that entry and shows it by log index, so members are compared at the same state however far apart they are. The member
-that is asked asks the others over its links, and each answer must be of the member that was meant.
+The order is an entry in the log. When a member applies that entry, it stores the digest of its rows, and shows it by
+log index. So all digests are of the same state, even if members lag. The member at ``--admin`` asks the others over
+its links. Each answer must come from the member that was asked.
 """
 
 import time
@@ -15,13 +15,16 @@ PAUSE_S: Final = 0.1
 
 
 def verify(client: AdminClient, wait_s: float) -> tuple[bool, str]:
-    """Return whether all linked voters are equal, and a line for the operator. Raises BadUrl, Unreachable, Failure."""
+    """Return whether all linked voters have equal rows, and a line for the operator.
+
+    Raise BadUrl, Unreachable or Failure if a digest cannot be had within ``wait_s``.
+    """
     done = client.order("verify")
     index = done.rpartition(" ")[2]  # "digest at 17"
     deadline_s = time.monotonic() + wait_s
     seen = _of_master(client)
     while index not in seen["digests"]:
-        _pause(deadline_s, "the master noted no digest")
+        _pause(deadline_s, "the master has no digest")
         seen = _of_master(client)
     return _judge(client, seen, int(index), deadline_s)
 
@@ -49,10 +52,10 @@ def _judge(client: AdminClient, seen: dict[str, Any], index: int, deadline_s: fl
 
 
 def _digest_of(client: AdminClient, member: dict[str, Any], index: int, deadline_s: float) -> str:
-    """Return a member's digest at ``index``; one that lags, or restarts, gets until the deadline."""
+    """Return a member's digest at ``index``. A member that lags or restarts has time until the deadline."""
     name = member["name"]
     while True:
-        reason = f"{name} has not come to index {index}"
+        reason = f"{name} has not reached index {index}"
         try:
             digest = client.view_of(client.view(), member["id"])["digests"].get(str(index))
             if digest is not None:
@@ -63,7 +66,7 @@ def _digest_of(client: AdminClient, member: dict[str, Any], index: int, deadline
 
 
 def _pause(deadline_s: float, reason: str) -> None:
-    """Wait before the next look, or give up with ``reason``."""
+    """Sleep until the next attempt. Raise Failure with ``reason`` if that would be after the deadline."""
     if time.monotonic() + PAUSE_S > deadline_s:
-        raise Failure(f"{reason} in the time given")
+        raise Failure(f"{reason} within --wait-s")
     time.sleep(PAUSE_S)
