@@ -1,4 +1,4 @@
-"""Runs a server in a process of its own, which ends when the test's process does, even if that is killed."""
+"""A server in a process of its own, which ends when the test's process ends, even if that is killed."""
 
 import os
 import re
@@ -17,10 +17,10 @@ _LISTENING: Final = re.compile(rb"elasticq listening on (https?://\S+)\s")
 
 
 class ServerProcess:
-    """A server process. Its settings are sections of the configuration file; ``url`` is where it listens."""
+    """A server process. Its settings are sections of the configuration file. url: of its SQS port."""
 
     def __init__(self, sections: Mapping[str, Mapping[str, Any]]) -> None:
-        """Start the process. Raises RuntimeError with the output of the process if it does not start."""
+        """Start the process. Raise RuntimeError with the output of the process if it does not start."""
         self._said = tempfile.TemporaryFile()  # noqa: SIM115 (it lives as long as the process)
         self._process = subprocess.Popen(
             [sys.executable, "-m", "elasticq.cli.child"],
@@ -40,7 +40,7 @@ class ServerProcess:
         self.url = found[1].decode()
 
     def stop(self) -> None:
-        """Stop the process. Its standard input stays open until it has ended, as its end would end it at once."""
+        """Stop the process. Close its stdin only when it has ended, because the end of stdin kills it at once."""
         self._process.terminate()
         try:
             self._process.wait(STOP_S)
@@ -52,9 +52,9 @@ class ServerProcess:
 
 
 def _environment(sections: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Return this process's environment without settings of another server, and with elasticq on its path.
+    """Return this process's environment with the settings of ``sections`` and with elasticq on the path.
 
-    The server runs compiled where this process does.
+    Settings of other servers in it are dropped. The server runs compiled if this process does.
     """
     found = {name: value for name, value in os.environ.items() if name == VARIABLE or not name.startswith("ELASTICQ_")}
     home = str(Path(elasticq.__file__).resolve().parents[1])
