@@ -37,19 +37,19 @@ _LENGTH, _CODING, _ENCODING = b"content-length", b"transfer-encoding", b"content
 class Owner(Protocol):
     """The port, as its connections see it."""
 
-    def came(self, step: "Doorstep") -> asyncio.Protocol | None:
+    def admit(self, connection: "AdminConnection") -> asyncio.Protocol | None:
         """Admit a new connection. Return the protocol that answers its requests, None if the port stops."""
 
-    def gone(self, step: "Doorstep") -> None:
+    def forget(self, connection: "AdminConnection") -> None:
         """Forget a closed connection."""
 
-    def may_hold(self, step: "Doorstep") -> bool:
+    def claim_long_body(self, connection: "AdminConnection") -> bool:
         """Return whether the connection may buffer a body of more than ORDER_BYTES_MAX.
 
-        If so, it counts as a holder of a long body until ``held`` is called.
+        If so, it counts as a holder of a long body until ``release_long_body`` is called.
         """
 
-    def held(self, step: "Doorstep") -> None:
+    def release_long_body(self, connection: "AdminConnection") -> None:
         """End the connection's claim on a long body, if it has one."""
 
 
@@ -57,7 +57,7 @@ class Refused(Exception):
     """A refusal of the request. Its argument is status and reason of the answer's status line."""
 
 
-class Doorstep(asyncio.Protocol):
+class AdminConnection(asyncio.Protocol):
     """One connection.
 
     until_s: the loop's time at which the port closes it, unless it has sent a whole request; address: the client's IP
@@ -91,7 +91,7 @@ class Doorstep(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self.address = str((transport.get_extra_info("peername") or ("",))[0])
-        self._handler = self._owner.came(self)
+        self._handler = self._owner.admit(self)
         if self._handler is None:
             self._transport.abort()
         else:
@@ -112,7 +112,7 @@ class Doorstep(asyncio.Protocol):
                 request, self._buffer = self._buffer[:size_bytes], self._buffer[size_bytes:]
                 self.state = ORDERED if request.startswith(b"POST") else max(self.state, ASKED)
                 self.until_s = self._loop.time() + (REQUEST_S if self._buffer else SILENT_S)
-                self._owner.held(self)
+                self._owner.release_long_body(self)
                 self._handler.data_received(request)
         except Refused as refusal:
             self._transport.write(_REFUSAL % refusal.args[0])
@@ -121,7 +121,7 @@ class Doorstep(asyncio.Protocol):
     def _whole_bytes(self) -> int:
         """Return the length of the first request if all of it is here, else 0. Raise Refused."""
         size_bytes, body_bytes = _measured(self._buffer)
-        if body_bytes > ORDER_BYTES_MAX and not self._owner.may_hold(self):
+        if body_bytes > ORDER_BYTES_MAX and not self._owner.claim_long_body(self):
             raise Refused(b"503 Service Unavailable")
         self._awaited_bytes = size_bytes
         if size_bytes and len(self._buffer) >= size_bytes:
@@ -141,7 +141,7 @@ class Doorstep(asyncio.Protocol):
             self._handler.resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._owner.gone(self)
+        self._owner.forget(self)
         if self._handler is not None:
             self._handler.connection_lost(exc)
 

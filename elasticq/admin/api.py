@@ -61,7 +61,7 @@ class Api:
             if route.method == "GET" and route.answer.content_type != STREAM:  # a stream has no end
                 app.router.add_head(route.path, handler)
         app.router.add_get("/api/openapi.json", self.openapi)
-        app.cleanup_ctx.append(self._looking)
+        app.cleanup_ctx.append(self._update_rates)
 
     # --- queues -----------------------------------------------------------------------
 
@@ -168,8 +168,8 @@ class Api:
             raise NotExecuted(400, "MissingParameter", "The request must contain the parameter queue.")
         return calls.owner_of(self._source, query.get("account", ""), query.get("region", "")), _text(request, "queue")
 
-    def _at_this_time(self, told: Struct) -> dict[str, Any]:
-        return {"time_ms": self._source.status().time_ms, **msgspec.to_builtins(told)}
+    def _at_this_time(self, view: Struct) -> dict[str, Any]:
+        return {"time_ms": self._source.status().time_ms, **msgspec.to_builtins(view)}
 
     async def tasks(self, _: web.Request) -> web.Response:
         """List the work that is done in the background."""
@@ -190,31 +190,31 @@ class Api:
         if request.content_type not in JSON:
             return refusal(NOT_JSON)
         try:
-            told = await definitions.load(self._source, await request.read())
+            progress = await definitions.load(self._source, await request.read())
         except definitions.LoadFailed as error:
             return reply((error.status, msgspec.json.encode({"error": error.message, **error.done})))
         except NotExecuted as error:
             return refusal(error)
-        return reply((200, msgspec.json.encode(told.done)))
+        return reply((200, msgspec.json.encode(progress.done)))
 
     # --- rates ------------------------------------------------------------------------
 
     async def series(self, request: web.Request) -> web.Response:
         """Return the rates of the last ``window_s`` seconds, added up over all members that can be asked."""
         try:
-            key, window_s = self._asked(request)
+            key, window_s = self._window_of(request)
         except NotExecuted as error:
             return refusal(error)
         return reply((200, msgspec.json.encode(await self._everywhere(key, window_s))))
 
-    def _asked(self, request: web.Request) -> tuple[Key, int]:
+    def _window_of(self, request: web.Request) -> tuple[Key, int]:
         query = request.query
         owner = calls.owner_of(self._source, query.get("account", ""), query.get("region", ""))
         key = (owner, _text(request, "queue")) if "queue" in query else ALL
         window = query.get("window_s", "60")
         if not window.isascii() or not window.isdigit() or int(window[:9]) not in WINDOWS_S:
-            told = ", ".join(map(str, WINDOWS_S))
-            raise NotExecuted(400, "InvalidParameterValue", f"window_s is one of {told}.")
+            known = ", ".join(map(str, WINDOWS_S))
+            raise NotExecuted(400, "InvalidParameterValue", f"window_s is one of {known}.")
         return key, int(window)
 
     async def _everywhere(self, key: Key, window_s: int) -> dict[str, list[float]]:
@@ -227,7 +227,7 @@ class Api:
     async def live(self, request: web.Request) -> web.StreamResponse:
         """Send an event every PERIOD_S seconds: the counts of one queue or of all, and the rates of that period."""
         try:
-            key, _ = self._asked(request)
+            key, _ = self._window_of(request)
         except NotExecuted as error:
             return refusal(error)
         if self._streams >= STREAMS_MAX:
@@ -258,13 +258,13 @@ class Api:
         moved = {name: sum(islice(reversed(last[name]), 1)) for name in ("sent", "received", "deleted")}
         return {"time_ms": self._source.status().time_ms, **counts, **moved}
 
-    async def _looking(self, _: web.Application) -> AsyncIterator[None]:
-        async def look() -> None:
+    async def _update_rates(self, _: web.Application) -> AsyncIterator[None]:
+        async def update() -> None:
             while True:
-                self._source.rates.look(self._source.meter().by_queue())
+                self._source.rates.update(self._source.meter().by_queue())
                 await asyncio.sleep(PERIOD_S)
 
-        task = asyncio.create_task(look())
+        task = asyncio.create_task(update())
         yield
         task.cancel()
 
@@ -287,12 +287,12 @@ def _text(request: web.Request, name: str) -> str:
 
 def added(series: Iterable[dict[str, list[float]]]) -> dict[str, list[float]]:
     """Return the sum of several members' series. They may differ in length; the last item of each is the newest."""
-    told = list(series)
-    longest = max(told, key=lambda one: len(one["age_s"]))
+    members = list(series)
+    longest = max(members, key=lambda one: len(one["age_s"]))
     whole = {"age_s": longest["age_s"]}
     for name in ("sent", "received", "deleted"):
         values = [0.0] * len(longest["age_s"])
-        for one in told:
+        for one in members:
             for back in range(1, len(one[name]) + 1):
                 values[-back] += one[name][-back]
         whole[name] = values

@@ -72,11 +72,11 @@ async def _protect(_: web.Request, response: web.StreamResponse) -> None:
 
 
 class _Pages:
-    __slots__ = ("_looking", "_members", "_orders", "_source")
+    __slots__ = ("_members", "_metrics_lock", "_orders", "_source")
 
     def __init__(self, source: AdminSource) -> None:
         self._source = source
-        self._looking = asyncio.Lock()
+        self._metrics_lock = asyncio.Lock()
         self._orders = 0
         self._members = 0
 
@@ -118,7 +118,7 @@ class _Pages:
 
     async def metrics(self, request: web.Request) -> web.StreamResponse:
         """Answer one request at a time. The first one imports the library outside the loop's thread."""
-        async with self._looking:
+        async with self._metrics_lock:
             await asyncio.get_running_loop().run_in_executor(None, import_module, "elasticq.admin.metrics")
             from elasticq.admin import metrics
 
@@ -145,4 +145,4 @@ class _Pages:
 
 
 def _json(status: int, content: object) -> web.Response:
-    return reply(asking.told(status, content))
+    return reply(asking.json_answer(status, content))

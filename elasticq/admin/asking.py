@@ -35,12 +35,12 @@ NO_ANSWER: Final = 502
 async def answer(source: AdminSource, kind: str, body: bytes) -> Answer:
     """Answer a question that another member asks."""
     if kind == CLUSTER:
-        return told(200, document(source.node_name, source.status()))
+        return json_answer(200, document(source.node_name, source.status()))
     if kind == ORDER:
         return await carry_out(source, body)
     if kind == RATES:
         return _rates(source, body)
-    return told(NOT_ASKED, {"error": f"the version of {source.node_name} does not know the question {kind}"})
+    return json_answer(NOT_ASKED, {"error": f"the version of {source.node_name} does not know the question {kind}"})
 
 
 _RatesOf = tuple[Annotated[str, Meta(max_length=45)], QueueName, Annotated[int, Meta(ge=1, le=3_600)]]
@@ -51,8 +51,8 @@ def _rates(source: AdminSource, body: bytes) -> Answer:
     try:
         owner, queue, window_s = msgspec.json.decode(body, type=_RatesOf)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        return told(400, {"error": str(error)})
-    return told(200, source.rates.series((owner, queue), window_s))
+        return json_answer(400, {"error": str(error)})
+    return json_answer(200, source.rates.series((owner, queue), window_s))
 
 
 async def rates_of(source: AdminSource, member_id: str, body: bytes) -> dict[str, list[float]] | None:
@@ -72,7 +72,7 @@ async def page_of(source: AdminSource, member: str) -> Answer:
     ]
     if len(found) != 1:
         trouble = f"{len(found)} members named {member}: give the id of one" if found else f"no member {member}"
-        return told(404, {"error": f"{source.node_name} knows {trouble}"})
+        return json_answer(404, {"error": f"{source.node_name} knows {trouble}"})
     if found[0].id == status.member_id:
         return await answer(source, CLUSTER, b"")
     return await _ask(source, found[0].id, f"{found[0].name} ({found[0].id})", CLUSTER, b"", CLUSTER_S)
@@ -86,7 +86,7 @@ async def order(source: AdminSource, body: bytes) -> Answer:
     try:
         read_order(body)
     except BadOrder as error:
-        return told(400, {"error": str(error)})
+        return json_answer(400, {"error": str(error)})
     status = source.status()
     if status.role == PROXY or status.master in (None, status.member_id):
         return await carry_out(source, body)
@@ -98,17 +98,18 @@ async def carry_out(source: AdminSource, body: bytes) -> Answer:
     try:
         outcome = await asyncio.wait_for(source.order(read_order(body)), ORDER_S)
     except BadOrder as error:
-        return told(400, {"error": str(error)})
+        return json_answer(400, {"error": str(error)})
     except RuntimeStopped:
-        return told(503, {"error": "the server is stopping"})
+        return json_answer(503, {"error": "the server is stopping"})
     except TimeoutError:
-        return told(504, {"error": f"no answer within {ORDER_S:g} s: it may still happen, see cluster status"})
+        return json_answer(504, {"error": f"no answer within {ORDER_S:g} s: it may still happen, see cluster status"})
     if isinstance(outcome, OrderDone):
-        return told(200, {"done": outcome.text})
-    return told(409, {"refused": outcome.reason})
+        return json_answer(200, {"done": outcome.text})
+    return json_answer(409, {"refused": outcome.reason})
 
 
-def told(status: int, content: object) -> Answer:
+def json_answer(status: int, content: object) -> Answer:
+    """Return an answer with this status and content."""
     return status, msgspec.json.encode(content)
 
 
@@ -121,7 +122,7 @@ async def _ask(
     except NotAnswered as error:
         doubt = "" if kind == CLUSTER or error.is_older else ": the order may have been done, see cluster status"
         text = f"{source.node_name} got no answer from {who}: {error}{doubt}"
-        return told(NOT_ASKED if error.is_older else NO_ANSWER, {"error": text})
+        return json_answer(NOT_ASKED if error.is_older else NO_ANSWER, {"error": text})
 
 
 def _name(status: NodeStatus) -> str:

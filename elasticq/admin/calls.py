@@ -98,5 +98,5 @@ async def answer(source: AdminSource, action: str, body: bytes, account: str, re
     try:
         return 200, await execute(source, action, body, owner_of(source, account, region))
     except NotExecuted as error:
-        told = {"__type": SQS.error_prefix + error.code, "message": error.message}
-        return error.status, msgspec.json.encode(told)
+        document = {"__type": SQS.error_prefix + error.code, "message": error.message}
+        return error.status, msgspec.json.encode(document)

@@ -104,8 +104,8 @@ def slices(source: AdminSource) -> Iterator[bytes]:
     yield from _of_queues(list(labels.values()), queues, status.time_ms)
     yield from _of_messages(source.meter(), labels, is_master=status.role == "master")
     yield from _of_consumers(source, labels)
-    told = "Messages that this member, as the master, removed at the end of their retention."
-    yield from _of_keys("queue", [("messages_expired", told, int)], source.expired())
+    meaning = "Messages that this member, as the master, removed at the end of their retention."
+    yield from _of_keys("queue", [("messages_expired", meaning, int)], source.expired())
     yield from _of_keys("topic", _PUBLISHED, _topics(source))
     yield from _of_keys("topic", _PUSHES, source.pushes())
     yield from _of_subscriptions(source)
@@ -150,14 +150,14 @@ def _of_member(status: NodeStatus, source: AdminSource) -> Iterator[Metric]:
     taken = {family.name for family in own}
     for name, value in sorted(source.metrics().items()):
         if PREFIX + name.removesuffix("_total") not in taken:
-            told = f"{name.removesuffix('_total').replace('_', ' ').capitalize()}."
+            meaning = f"{name.removesuffix('_total').replace('_', ' ').capitalize()}."
             yield (
-                _counter(name.removesuffix("_total"), told, value)
+                _counter(name.removesuffix("_total"), meaning, value)
                 if name.endswith("_total")
-                else _gauge(name, told, value)
+                else _gauge(name, meaning, value)
             )
-    for name, (told, histogram) in source.histograms().items():
-        family = HistogramMetricFamily(PREFIX + name, told)
+    for name, (meaning, histogram) in source.histograms().items():
+        family = HistogramMetricFamily(PREFIX + name, meaning)
         family.add_metric([], _buckets(histogram), histogram.sum)
         yield family
 
@@ -246,12 +246,12 @@ def _of_queues(labels: Sequence[str], queues: Sequence[QueueFigures], time_ms: i
         return queue.visible + queue.in_flight + queue.delayed
 
     yield from _lines(GaugeMetricFamily, "queue_messages", "Messages in a queue.", labels, queues, states)
-    told = "Age of a queue's oldest message, 0 in an empty one."
-    yield from _of_rows([("queue_oldest_message_age_seconds", told, age_s)], labels, queues, GaugeMetricFamily)
-    told = "Messages in a queue to which others send their dead letters."
+    meaning = "Age of a queue's oldest message, 0 in an empty one."
+    yield from _of_rows([("queue_oldest_message_age_seconds", meaning, age_s)], labels, queues, GaugeMetricFamily)
+    meaning = "Messages in a queue to which others send their dead letters."
     dead = [at for at, queue in enumerate(queues) if queue.is_dead_letter_queue]
     of_dead = [labels[at] for at in dead], [queues[at] for at in dead]
-    yield from _of_rows([("dead_letters", told, messages)], *of_dead, GaugeMetricFamily)
+    yield from _of_rows([("dead_letters", meaning, messages)], *of_dead, GaugeMetricFamily)
 
 
 def _of_messages(meter: Meter, labels: Mapping[Key, str], *, is_master: bool) -> Iterator[bytes]:
@@ -273,8 +273,8 @@ def _of_consumers(source: AdminSource, labels: Mapping[Key, str]) -> Iterator[by
     waiting = source.consumers()
     found = [labels.get(key) or _labels("queue", *key) for key in islice(waiting, QUEUES_MAX)]
     yield b""
-    told = "Receives that wait at a queue."
-    yield from _of_rows([("queue_consumers", told, int)], found, list(waiting.values()), GaugeMetricFamily)
+    meaning = "Receives that wait at a queue."
+    yield from _of_rows([("queue_consumers", meaning, int)], found, list(waiting.values()), GaugeMetricFamily)
 
 
 def _of_keys(
@@ -310,8 +310,8 @@ def _of_groups(groups: Sequence[GroupStatus]) -> Iterator[bytes]:
     labels = [_labels("group", each.account, each.group) for each in groups]
     yield from _of_rows(_GROUPS, labels, groups, GaugeMetricFamily)
     yield from _of_rows(_MOVES, labels, groups)
-    told = "Queues or partitions of a group, by whether a consumer holds them."
-    yield from _lines(GaugeMetricFamily, "group_resources", told, labels, groups, states)
+    meaning = "Queues or partitions of a group, by whether a consumer holds them."
+    yield from _lines(GaugeMetricFamily, "group_resources", meaning, labels, groups, states)
 
 
 def _of_subscriptions(source: AdminSource) -> Iterator[bytes]:
@@ -336,26 +336,26 @@ def _of_rows(
 ) -> Iterator[bytes]:
     """Yield families of one kind, counters or gauges. families: name, help text, and the function for a row's value."""
     suffix = "_total" if kind is CounterMetricFamily else ""
-    for name, told, read in families:
+    for name, meaning, read in families:
         start = f"{PREFIX}{name}{suffix}{{"
 
         def line(label: str, counted: Counted, start: str = start, read: Callable[[Counted], float] = read) -> str:
             return f"{start}{label}}} {read(counted)}\n"
 
-        yield from _lines(kind, name, told, labels, rows, line)
+        yield from _lines(kind, name, meaning, labels, rows, line)
 
 
 def _lines(
     kind: Callable[[str, str], Metric],
     name: str,
-    told: str,
+    meaning: str,
     labels: Sequence[str],
     rows: Sequence[Counted],
     line: Callable[[str, Counted], str],
 ) -> Iterator[bytes]:
     """Yield the heading of a family, and its lines in slices. Yield nothing without rows."""
     if labels:
-        yield generate_latest(_Families([kind(PREFIX + name, told)]))
+        yield generate_latest(_Families([kind(PREFIX + name, meaning)]))
     for at in range(0, len(labels), ROWS_A_SLICE):
         yield "".join(map(line, labels[at : at + ROWS_A_SLICE], rows[at : at + ROWS_A_SLICE])).encode()
 
@@ -375,12 +375,12 @@ def _escaped(text: str) -> str:
 # --- one family each --------------------------------------------------------------
 
 
-def _gauge(name: str, told: str, value: float) -> Metric:
-    return GaugeMetricFamily(PREFIX + name, told, value)
+def _gauge(name: str, meaning: str, value: float) -> Metric:
+    return GaugeMetricFamily(PREFIX + name, meaning, value)
 
 
-def _counter(name: str, told: str, value: float) -> Metric:
-    return CounterMetricFamily(PREFIX + name, told, value)
+def _counter(name: str, meaning: str, value: float) -> Metric:
+    return CounterMetricFamily(PREFIX + name, meaning, value)
 
 
 def _buckets(histogram: Histogram) -> list[tuple[str, float]]:

@@ -9,7 +9,7 @@ import asyncio
 import ssl
 from typing import TYPE_CHECKING, Final
 
-from elasticq.admin.admission import ASKED, ORDERED, WAITING, Doorstep
+from elasticq.admin.admission import ASKED, ORDERED, WAITING, AdminConnection
 from elasticq.admin.source import AdminSource
 from elasticq.model.limits import HEAD_BYTES_MAX
 from elasticq.net.acceptor import Acceptor
@@ -54,8 +54,8 @@ class AdminPort:
         self._listener = listen(host, port, BACKLOG)
         self._runner: AppRunner | None = None
         self._acceptor: Acceptor | None = None
-        self._steps: dict[Doorstep, None] = {}  # the oldest first
-        self._large: set[Doorstep] = set()
+        self._connections: dict[AdminConnection, None] = {}  # the oldest first
+        self._large: set[AdminConnection] = set()
         self._timer: asyncio.TimerHandle | None = None
         self.host = host
         self.port: int = self._listener.getsockname()[1]
@@ -73,7 +73,7 @@ class AdminPort:
             app,
             access_log=None,
             shutdown_timeout=STOP_S,
-            max_line_size=HEAD_BYTES_MAX,  # a doorstep bounds heads, and the application answers with its own headers
+            max_line_size=HEAD_BYTES_MAX,  # AdminConnection limits heads first, and its answers have our headers
             max_field_size=HEAD_BYTES_MAX,
         )
         await self._runner.setup()
@@ -82,9 +82,9 @@ class AdminPort:
             "admin",
             loop,
             [self._listener],
-            lambda: Doorstep(self, loop),
-            count=lambda: len(self._steps),
-            connections_max=self._connections_max + BACKLOG,  # those who come find a place here, see ``came``
+            lambda: AdminConnection(self, loop),
+            count=lambda: len(self._connections),
+            connections_max=self._connections_max + BACKLOG,  # ``admit`` makes space for each new one
             tls=self._tls,
         )
         self._acceptor.start()
@@ -111,46 +111,46 @@ class AdminPort:
         if self._runner is not None:
             runner, self._runner = self._runner, None
             await runner.cleanup()
-        for step in list(self._steps):
-            step.abort()
+        for connection in list(self._connections):
+            connection.abort()
         self._listener.close()
 
-    # Called by doorsteps (doorstep.Owner).
+    # --- called by connections (admission.Owner) ---------------------------------------
 
-    def came(self, step: Doorstep) -> asyncio.Protocol | None:
+    def admit(self, connection: AdminConnection) -> asyncio.Protocol | None:
         server = None if self._runner is None else self._runner.server
         if server is None:
             return None
-        while len(self._steps) >= self._connections_max:
-            self._make_room()
-        self._steps[step] = None
+        while len(self._connections) >= self._connections_max:
+            self._close_one()
+        self._connections[connection] = None
         return server()
 
-    def gone(self, step: Doorstep) -> None:
-        self._steps.pop(step, None)
-        self._large.discard(step)
+    def forget(self, connection: AdminConnection) -> None:
+        self._connections.pop(connection, None)
+        self._large.discard(connection)
 
-    def may_hold(self, step: Doorstep) -> bool:
-        if step not in self._large and len(self._large) >= LARGE_MAX:
+    def claim_long_body(self, connection: AdminConnection) -> bool:
+        if connection not in self._large and len(self._large) >= LARGE_MAX:
             return False
-        self._large.add(step)
+        self._large.add(connection)
         return True
 
-    def held(self, step: Doorstep) -> None:
-        self._large.discard(step)
+    def release_long_body(self, connection: AdminConnection) -> None:
+        self._large.discard(connection)
 
-    def _make_room(self) -> None:
+    def _close_one(self) -> None:
         for state in (WAITING, ASKED, ORDERED):
-            places = {step: step.address for step in self._steps if step.state == state}
+            places = {connection: connection.address for connection in self._connections if connection.state == state}
             if places:
-                step = choose_victim(places)
-                del self._steps[step]
-                step.abort()
+                connection = choose_victim(places)
+                del self._connections[connection]
+                connection.abort()
                 return
 
     def _sweep(self) -> None:
         loop = asyncio.get_running_loop()
         now_s = loop.time()
-        for step in [step for step in self._steps if step.until_s < now_s]:
-            step.abort()
+        for connection in [connection for connection in self._connections if connection.until_s < now_s]:
+            connection.abort()
         self._timer = loop.call_later(SWEEP_S, self._sweep)

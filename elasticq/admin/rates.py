@@ -49,7 +49,7 @@ class Line:
 
 
 class Rates:
-    """The lines of all queues. ``look`` is called once in each period."""
+    """The lines of all queues. ``update`` is called once in each period."""
 
     __slots__ = ("_counts", "_lines", "_period")
 
@@ -58,14 +58,14 @@ class Rates:
         self._counts: dict[Key, Counts] | None = None
         self._lines: dict[Key, Line] = {ALL: Line(0)}
 
-    def look(self, counts: Mapping[Key, Messages]) -> None:
+    def update(self, counts: Mapping[Key, Messages]) -> None:
         """Store the messages since the last call, given the total ``counts``. The first call stores only zeros."""
         self._period = now = self._period + 1
         before = self._counts
-        self._counts = told = {key: (each.sent, each.received, each.deleted) for key, each in counts.items()}
+        self._counts = totals = {key: (each.sent, each.received, each.deleted) for key, each in counts.items()}
         if before is None:
-            before = told
-        moved = {key: _moved(new, before.get(key, _NONE)) for key, new in told.items() if new != before.get(key)}
+            before = totals
+        moved = {key: _moved(new, before.get(key, _NONE)) for key, new in totals.items() if new != before.get(key)}
         sent, received, deleted = zip(_NONE, *moved.values(), strict=True)
         moved[ALL] = sum(sent), sum(received), sum(deleted)  # the meter counts queues beyond its bound together
         for key in [key for key in self._lines if key != ALL and key not in counts]:

@@ -92,8 +92,8 @@ class AdminClient:
         return client
 
     def _refusal(self, answer: Answer) -> str:
-        told = answer.document.get("refused") or answer.document.get("error")
-        return str(told) if told else f"{self.url} answers HTTP {answer.status}"
+        reason = answer.document.get("refused") or answer.document.get("error")
+        return str(reason) if reason else f"{self.url} answers HTTP {answer.status}"
 
 
 def master_of(seen: dict[str, Any]) -> str:

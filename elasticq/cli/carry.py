@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from elasticq.cli.exits import EXIT_INTERRUPTED
-from elasticq.cli.show import Interrupt, bar, json_lines, tell
+from elasticq.cli.show import Interrupt, bar, json_lines, report
 
 if TYPE_CHECKING:
     from elasticq.client import Sqs
@@ -66,8 +66,8 @@ def line_of(message: dict[str, Any]) -> dict[str, Any]:
     line["MessageId"] = message["MessageId"]
     line |= {name: system[name] for name in OF_SYSTEM if name in system}
     line["ReceiveCount"] = int(system.get("ApproximateReceiveCount", 0))
-    told = ("State", "Sequence", "Partition", "Priority", "DeliverAt")
-    return line | {name: message[name] for name in told if name in message}
+    extras = ("State", "Sequence", "Partition", "Priority", "DeliverAt")
+    return line | {name: message[name] for name in extras if name in message}
 
 
 def _text(attribute: dict[str, Any]) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def export(client: "Sqs", url: str, file: str, total: int, place: str, *, drain:
                 os.fsync(out.fileno())
             written += len(lines)
             show(written)
-    tell(f"{written} messages {'taken out' if drain else 'written'} of {place}")
+    report(f"{written} messages {'taken out' if drain else 'written'} of {place}")
     return EXIT_INTERRUPTED if interrupt.asked else 0
 
 
@@ -182,18 +182,18 @@ def send_all(
                 sent += _send_batch(client, url, batch, before + sent)
                 show(before + sent)
         except (Stopped, OSError) as error:
-            raise Stopped(f"{error}; {sent} messages are {done}{_how_to_go_on(before + sent, done)}") from error
+            raise Stopped(f"{error}; {sent} messages are {done}{_continue_hint(before + sent, done)}") from error
     if as_json:
         json_lines([{"sent": sent}])
     else:
-        tell(f"{sent} messages {done}{into}")
+        report(f"{sent} messages {done}{into}")
     if interrupt.asked:
-        tell(f"interrupted{_how_to_go_on(before + sent, done)}")
+        report(f"interrupted{_continue_hint(before + sent, done)}")
         return EXIT_INTERRUPTED
     return 0
 
 
-def _how_to_go_on(lines: int, done: str) -> str:
+def _continue_hint(lines: int, done: str) -> str:
     return f": continue with --skip {lines}" if done == "imported" else ""
 
 
@@ -233,6 +233,6 @@ def check_taken(answer: dict[str, Any], batch: list[dict[str, Any]], before: int
     failed = answer.get("Failed", [])
     if failed:
         first = min(failed, key=lambda each: int(each["Id"]))
-        told = f"message {before + int(first['Id']) + 1} was refused: {first['Code']}: {first.get('Message', '')}"
+        refusal = f"message {before + int(first['Id']) + 1} was refused: {first['Code']}: {first.get('Message', '')}"
         others = len(batch) - len(failed)
-        raise Stopped(f"{told} ({others} others of its batch of {len(batch)} were accepted)" if others else told)
+        raise Stopped(f"{refusal} ({others} others of its batch of {len(batch)} were accepted)" if others else refusal)

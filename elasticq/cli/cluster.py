@@ -24,12 +24,12 @@ def add_cluster(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     status = _add(commands, "status", "show the cluster as one member sees it", _status)
     status.add_argument("--json", action="store_true", help="print the answer as JSON")
-    for name, told in (
+    for name, words in (
         ("add", "make the learner MEMBER a voter"),
         ("remove", "remove the voter MEMBER, dead or alive"),
         ("replace", "make the learner MEMBER a voter in place of the dead voter with the same name"),
     ):
-        _add(commands, name, told, _order).add_argument("member", metavar="MEMBER", help="its --node-id or member id")
+        _add(commands, name, words, _order).add_argument("member", metavar="MEMBER", help="its --node-id or member id")
     transfer = _add(
         commands, "transfer", "hand the mastership over to MEMBER, or the voter with the newest log", _order
     )
@@ -44,13 +44,13 @@ def add_cluster(parser: argparse.ArgumentParser) -> None:
     force.set_defaults(run=data.force_new)
 
 
-def _add(commands: Any, name: str, told: str, run: Any) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = commands.add_parser(name, help=told)
+def _add(commands: Any, name: str, words: str, run: Any) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=words)
     parser.add_argument(
         "--admin", default=DEFAULT_ADMIN, metavar="URL", help=f"admin port of any member ({DEFAULT_ADMIN})"
     )
     parser.add_argument("--token-file", metavar="FILE", help="the members' admin.token_file, if they have one")
-    parser.set_defaults(run=lambda options: _told(run, options), order=name)
+    parser.set_defaults(run=lambda options: _run(run, options), order=name)
     return parser
 
 
@@ -64,7 +64,7 @@ def _client(options: argparse.Namespace) -> AdminClient:
         raise Failure(str(error)) from error
 
 
-def _told(run: Any, options: argparse.Namespace) -> int:
+def _run(run: Any, options: argparse.Namespace) -> int:
     try:
         return int(run(options))
     except BadUrl as error:
@@ -82,8 +82,8 @@ def _order(options: argparse.Namespace) -> int:
 
 
 def _verify(options: argparse.Namespace) -> int:
-    equal, told = verify(_client(options), options.wait_s)
-    print(told)
+    equal, line = verify(_client(options), options.wait_s)
+    print(line)
     return 0 if equal else 1
 
 

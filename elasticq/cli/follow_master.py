@@ -97,7 +97,7 @@ class Follower:
         try:
             self._pod.label(MASTER if is_master else None)
         except NotLabelled as error:
-            self._tell(str(error))
+            self._print_once(str(error))
             self._known = None
             return
         if is_master is not self._known:
@@ -111,7 +111,7 @@ class Follower:
         except Unreachable:
             return False
 
-    def _tell(self, trouble: str) -> None:
+    def _print_once(self, trouble: str) -> None:
         """Print a text on stderr, unless it was the last one printed."""
         if trouble != self._trouble:
             self._trouble = trouble

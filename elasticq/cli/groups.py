@@ -42,8 +42,8 @@ def add_groups(parser: argparse.ArgumentParser) -> None:
     delete.add_argument("--yes", action="store_true", help="do not ask")
 
 
-def _add(commands: Any, name: str, told: str, run: Any) -> argparse.ArgumentParser:
-    parser = add_command(commands, name, told, URL_VARIABLE)
+def _add(commands: Any, name: str, words: str, run: Any) -> argparse.ArgumentParser:
+    parser = add_command(commands, name, words, URL_VARIABLE)
     parser.set_defaults(run=lambda options: run_with("Sqs", run, options))
     return parser
 

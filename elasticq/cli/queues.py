@@ -15,7 +15,7 @@ from elasticq.cli import carry, queue_sheet
 from elasticq.cli.confirm import NotConfirmed, confirm
 from elasticq.cli.exits import EXIT_INTERRUPTED, fail, refuse
 from elasticq.cli.queue_sheet import attributes_of, counts_of, region_of
-from elasticq.cli.show import Interrupt, bar, json_lines, one_line, table, tell
+from elasticq.cli.show import Interrupt, bar, json_lines, one_line, report, table
 
 if TYPE_CHECKING:
     from elasticq.client import Sqs
@@ -95,20 +95,20 @@ def add_queues(parser: argparse.ArgumentParser) -> None:
     load.add_argument("--skip", type=int, default=0, metavar="N", help="skip so many lines")
 
 
-def _add(commands: Any, name: str, told: str, run: Any, *arguments: str) -> argparse.ArgumentParser:
-    parser = add_command(commands, name, told, URL_VARIABLE)
+def _add(commands: Any, name: str, words: str, run: Any, *arguments: str) -> argparse.ArgumentParser:
+    parser = add_command(commands, name, words, URL_VARIABLE)
     for argument in arguments:
         parser.add_argument(argument, metavar=argument.upper(), help="its name or URL")
     parser.set_defaults(run=lambda options: run_with("Sqs", run, options), action=name)
     return parser
 
 
-def add_command(commands: Any, name: str, told: str, variable: str) -> argparse.ArgumentParser:
+def add_command(commands: Any, name: str, words: str, variable: str) -> argparse.ArgumentParser:
     """Add a command that calls an endpoint. variable: the environment variable with the endpoint.
 
     If it is not set, SQS's variable is used, because elasticq serves all APIs at one endpoint.
     """
-    parser: argparse.ArgumentParser = commands.add_parser(name, help=told)
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=words)
     url = os.environ.get(variable) or os.environ.get(URL_VARIABLE, DEFAULT_URL)
     parser.add_argument("--url", default=url, help=f"the endpoint (${variable}, else {DEFAULT_URL})")
     parser.add_argument("--region", default="", help="the endpoint's region (default: as for the AWS CLI)")
@@ -185,7 +185,7 @@ def _ls(client: "Sqs", options: argparse.Namespace) -> int:
         rows = [[str(value) for value in queue.values()] for queue in found]
         table(["NAME", "REGION", "VISIBLE", "IN FLIGHT", "DELAYED", "URL"], rows)
     if not found and not options.prefix:
-        tell("this account has no queues in this region; --region lists those of another one")
+        report("this account has no queues in this region; --region lists those of another one")
     return 0
 
 
@@ -285,15 +285,15 @@ def _send(client: "Sqs", options: argparse.Namespace) -> int:
 
 def _reprioritise(client: "Sqs", options: argparse.Namespace) -> int:
     change = partial(client.change_priority, Priority=options.priority)
-    told = f"messages have the priority {options.priority}"
-    return _by_id(client, options, change, {"priority": options.priority}, told, "are not in the queue")
+    changed_text = f"messages have the priority {options.priority}"
+    return _by_id(client, options, change, {"priority": options.priority}, changed_text, "are not in the queue")
 
 
 def _reschedule(client: "Sqs", options: argparse.Namespace) -> int:
     time_ms = _time_ms(options.time)
     change = partial(client.reschedule, DeliverAt=time_ms)
-    told = f"messages will be delivered at {_clock(time_ms)}"
-    return _by_id(client, options, change, {"deliver_at_ms": time_ms}, told, "do not wait in the queue")
+    changed_text = f"messages will be delivered at {_clock(time_ms)}"
+    return _by_id(client, options, change, {"deliver_at_ms": time_ms}, changed_text, "do not wait in the queue")
 
 
 def _cancel(client: "Sqs", options: argparse.Namespace) -> int:
@@ -305,7 +305,7 @@ def _by_id(
     options: argparse.Namespace,
     change: Callable[..., dict[str, Any]],
     shown: dict[str, Any],
-    told: str,
+    changed_text: str,
     lacking: str,
 ) -> int:
     """Change messages by their ids, from the arguments or stdin. Raise Failure if some are not found."""
@@ -320,7 +320,7 @@ def _by_id(
     if options.json:
         json_lines([{**shown, "changed": found["Changed"], "not_found": found["NotFound"]}])
     else:
-        print(f"{len(found['Changed'])} {told}")
+        print(f"{len(found['Changed'])} {changed_text}")
     if found["NotFound"]:
         raise Failure(f"{len(found['NotFound'])} messages {lacking}: {', '.join(found['NotFound'][:10])}")
     return 0
@@ -382,7 +382,7 @@ def _purge(client: "Sqs", options: argparse.Namespace) -> int:
                 raise Failure(f"the purge was accepted, but {left} messages are left, perhaps sent since then")
             time.sleep(LOOK_S)
     if interrupt.asked:
-        tell("the purge was accepted, and the server continues it")
+        report("the purge was accepted, and the server continues it")
         return EXIT_INTERRUPTED
     if options.json:
         json_lines([{"purged": total}])
@@ -452,7 +452,7 @@ def _watch_task(client: "Sqs", arn: str, options: argparse.Namespace) -> int:
             task = _newest_task(client, arn)
     moved = task.get("ApproximateNumberOfMessagesMoved", 0)
     if interrupt.asked:
-        tell(f"{moved} messages are moved, and the server continues: elasticq queues redrive --cancel ends it")
+        report(f"{moved} messages are moved, and the server continues: elasticq queues redrive --cancel ends it")
         return EXIT_INTERRUPTED
     if task.get("Status") != "COMPLETED":
         raise Failure(f"{task.get('Status', 'unknown')} after {moved} messages: {task.get('FailureReason', '')}")

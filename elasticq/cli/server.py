@@ -88,7 +88,7 @@ def _serve(options: argparse.Namespace) -> int:
         settings = load(file, os.environ, _flags(options), properties, notes, OPTIONS)
     except (SettingsError, ValueError) as error:
         return refuse(str(error))
-    _tell(notes)
+    _print_notes(notes)
     if options.supervise and not is_supervised():
         from elasticq.server.supervisor import supervise
 
@@ -117,7 +117,7 @@ def _properties(given: list[str], file: Path | None) -> tuple[Path | None, list[
     return file, properties
 
 
-def _tell(notes: list[str]) -> None:
+def _print_notes(notes: list[str]) -> None:
     for note in notes:
         print(f"elasticq: note: {note}", file=sys.stderr)
 
@@ -149,7 +149,7 @@ def _check(options: argparse.Namespace) -> int:
         notes += warnings(settings)
     except (SettingsError, ValueError) as error:
         return refuse(str(error))
-    _tell(notes)
+    _print_notes(notes)
     for line in _toml(shown(msgspec.to_builtins(settings))):
         print(line)
     return 0

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Final
 
-TELL_EVERY_S: Final = 5.0
+REPORT_EVERY_S: Final = 5.0
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -51,47 +51,47 @@ def one_line(text: str) -> str:
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
-def tell(text: str) -> None:
+def report(text: str) -> None:
     """Print a line for the user on stderr. Only the command's result goes to stdout."""
     print(f"elasticq: {text}", file=sys.stderr, flush=True)
 
 
 @contextmanager
-def bar(told: str, total: int | None) -> Iterator[Callable[[int], None]]:
+def bar(title: str, total: int | None) -> Iterator[Callable[[int], None]]:
     """Yield a function that shows progress on stderr; its argument is the amount done so far.
 
-    On a terminal it redraws one line. Elsewhere it prints a line every TELL_EVERY_S, so a log shows that a long
+    On a terminal it redraws one line. Elsewhere it prints a line every REPORT_EVERY_S, so a log shows that a long
     command makes progress. total: None if it is unknown.
     """
     if not sys.stderr.isatty():
-        yield _Lines(told, total).show
+        yield _Lines(title, total).show
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(told, total=total)
+        task = progress.add_task(title, total=total)
         yield lambda done: progress.update(task, completed=done)
 
 
 class _Lines:
-    """Progress in plain lines. A command that ends within TELL_EVERY_S prints none."""
+    """Progress in plain lines. A command that ends within REPORT_EVERY_S prints none."""
 
-    def __init__(self, told: str, total: int | None) -> None:
-        self._told = told
+    def __init__(self, title: str, total: int | None) -> None:
+        self._title = title
         self._total = total
-        self._next_s = time.monotonic() + TELL_EVERY_S
+        self._next_s = time.monotonic() + REPORT_EVERY_S
 
     def show(self, done: int) -> None:
         now_s = time.monotonic()
         if now_s < self._next_s:
             return
-        self._next_s = now_s + TELL_EVERY_S
+        self._next_s = now_s + REPORT_EVERY_S
         if self._total is None:
-            tell(f"{self._told}: {done} done")
+            report(f"{self._title}: {done} done")
         else:
-            tell(f"{self._told}: {done} of {self._total} done, {max(0, self._total - done)} left")
+            report(f"{self._title}: {done} of {self._total} done, {max(0, self._total - done)} left")
 
 
 class Interrupt:

@@ -40,8 +40,8 @@ def add_topics(parser: argparse.ArgumentParser) -> None:
     delete.add_argument("--yes", action="store_true", help="do not ask")
 
 
-def _add(commands: Any, name: str, told: str, run: Any, *arguments: str) -> argparse.ArgumentParser:
-    parser = add_command(commands, name, told, URL_VARIABLE)
+def _add(commands: Any, name: str, words: str, run: Any, *arguments: str) -> argparse.ArgumentParser:
+    parser = add_command(commands, name, words, URL_VARIABLE)
     for argument in arguments:
         parser.add_argument(argument, metavar=argument.upper(), help="its name or ARN")
     parser.set_defaults(run=lambda options: run_with("Sns", run, options))

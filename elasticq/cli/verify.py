@@ -26,7 +26,7 @@ def verify(client: AdminClient, wait_s: float) -> tuple[bool, str]:
     while index not in seen["digests"]:
         _pause(deadline_s, "the master has no digest")
         seen = _of_master(client)
-    return _judge(client, seen, int(index), deadline_s)
+    return _compare(client, seen, int(index), deadline_s)
 
 
 def _of_master(client: AdminClient) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def _of_master(client: AdminClient) -> dict[str, Any]:
     return client.view_of(seen, master_of(seen))
 
 
-def _judge(client: AdminClient, seen: dict[str, Any], index: int, deadline_s: float) -> tuple[bool, str]:
+def _compare(client: AdminClient, seen: dict[str, Any], index: int, deadline_s: float) -> tuple[bool, str]:
     digests = {str(seen["node"]): str(seen["digests"][str(index)])}
     skipped: list[str] = []
     for member in seen["members"]:
@@ -44,11 +44,11 @@ def _judge(client: AdminClient, seen: dict[str, Any], index: int, deadline_s: fl
             digests[member["name"]] = _digest_of(client, member, index, deadline_s)
         else:
             skipped.append(member["name"])
-    told = f" (not linked, not compared: {', '.join(skipped)})" if skipped else ""
+    note = f" (not linked, not compared: {', '.join(skipped)})" if skipped else ""
     if len(set(digests.values())) == 1:
-        return True, f"equal at index {index}: {', '.join(digests)}{told}"
+        return True, f"equal at index {index}: {', '.join(digests)}{note}"
     listed = ", ".join(f"{name} {digest}" for name, digest in digests.items())
-    return False, f"different at index {index}: {listed}{told}"
+    return False, f"different at index {index}: {listed}{note}"
 
 
 def _digest_of(client: AdminClient, member: dict[str, Any], index: int, deadline_s: float) -> str:

@@ -26,7 +26,7 @@ QUIET_CPU_S: Final = 0.25
 WORKED_CPU_S: Final = 0.25
 
 
-def give_back_large_blocks() -> None:
+def return_large_blocks() -> None:
     """Set glibc's parameters so that large blocks return to the system. Do nothing without glibc.
 
     Call it before any thread starts.
@@ -41,7 +41,7 @@ def give_back_large_blocks() -> None:
             mallopt(parameter, value)
 
 
-def give_back_free_pages() -> None:
+def release_free_pages() -> None:
     """Release the free pages inside the heap. Other threads run meanwhile. Do nothing without glibc."""
     malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if malloc_trim is not None:
@@ -59,7 +59,7 @@ class Trimmer:
     def __init__(
         self,
         loop: AbstractEventLoop,
-        trim: Callable[[], None] = give_back_free_pages,
+        trim: Callable[[], None] = release_free_pages,
         cpu_s: Callable[[], float] = time.process_time,
     ) -> None:
         self._loop = loop

@@ -28,12 +28,12 @@ async def declare(
     """
     try:
         for command in commands:
-            _tell(command, await _asked(runtime, Call(command, PRINCIPAL, account, endpoint)))
+            _log_outcome(command, await _executed(runtime, Call(command, PRINCIPAL, account, endpoint)))
     except RuntimeStopped:
         return
 
 
-async def _asked(runtime: Runtime, call: Call) -> Result | SqsError:
+async def _executed(runtime: Runtime, call: Call) -> Result | SqsError:
     while True:
         ticket = Awaited()
         runtime.submit(call, ticket)
@@ -43,7 +43,7 @@ async def _asked(runtime: Runtime, call: Call) -> Result | SqsError:
         await asyncio.sleep(AGAIN_S)
 
 
-def _tell(command: DeclareQueue | CreateTopic | Subscribe, outcome: Result | SqsError) -> None:
+def _log_outcome(command: DeclareQueue | CreateTopic | Subscribe, outcome: Result | SqsError) -> None:
     if isinstance(outcome, SqsError) and isinstance(command, CreateTopic):
         _log.error("topic_not_made %s: %s", command.name, outcome.message)
     elif isinstance(outcome, SqsError) and isinstance(command, Subscribe):

@@ -38,7 +38,7 @@ from elasticq.net.acceptor import Acceptor
 from elasticq.runtime.meter import Meter
 from elasticq.runtime.runtime import Runtime
 from elasticq.server import collector, logs, spans
-from elasticq.server.allocator import Trimmer, give_back_large_blocks
+from elasticq.server.allocator import Trimmer, return_large_blocks
 from elasticq.server.auth import allowed_hosts
 from elasticq.server.cluster import PROXY
 from elasticq.server.cluster_process import EXIT_STOPPED, ClusterProcess, end
@@ -81,7 +81,7 @@ _log = logging.getLogger(__name__)
 def serve(settings: Settings) -> int:
     """Serve until a signal or a failure. Return the exit status."""
     logs.set_up(settings.log.format)
-    give_back_large_blocks()
+    return_large_blocks()
     if BUILD.is_unwanted:
         _log.warning("this process runs as %s", BUILD)
     for warning in warnings(settings):
@@ -383,10 +383,10 @@ def _announce(settings: Settings, listener: socket.socket) -> None:
     print(f"elasticq listening on {scheme}://{host}:{port}")
     print(f"export AWS_ENDPOINT_URL_SQS={scheme}://{reachable}:{port}")
     print(f"AWS CLI v1 does not read that variable: aws --endpoint-url {scheme}://{reachable}:{port} sqs list-queues")
-    print(_where(settings), flush=True)
+    print(_storage_line(settings), flush=True)
 
 
-def _where(settings: Settings) -> str:
+def _storage_line(settings: Settings) -> str:
     """Return a line on where messages are stored, and whether a reply waits for the disk."""
     storage = settings.storage
     if settings.cluster.role == PROXY:

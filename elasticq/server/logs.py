@@ -23,8 +23,8 @@ class OneLine(logging.Formatter):
     """
 
     def formatMessage(self, record: logging.LogRecord) -> str:
-        told = [record.message, *(f"{name}={value}" for name, value in _fields(record).items())]
-        record.message = " ".join(told).translate(_LINE_END)
+        parts = [record.message, *(f"{name}={value}" for name, value in _fields(record).items())]
+        record.message = " ".join(parts).translate(_LINE_END)
         return super().formatMessage(record)
 
     def formatException(self, ei: object) -> str:

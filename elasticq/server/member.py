@@ -91,7 +91,7 @@ class Member(ClusterProcess):
             send=self._send,
             on_wanted=self._fetch,
             on_discarded=self._operator_log.discarded,
-            on_news=self._tell_news,
+            on_news=self._log_news,
         )
         if cluster.discovery != "none":
             self._peers = self._make_peers()
@@ -118,7 +118,7 @@ class Member(ClusterProcess):
                 self._drop_incoming()
             self._loop.call_later(MEASURE_S, self._measure)
 
-    def _tell_news(self, news: list[News]) -> None:
+    def _log_news(self, news: list[News]) -> None:
         """Log events of the cluster, if this process has peers."""
         if self._peers is not None:
             self._operator_log.news(news)

@@ -36,10 +36,10 @@ def is_supervised() -> bool:
 
 
 def _inherited_fd() -> int | None:
-    told = os.environ.get(SUPERVISED, "")
-    if told:
+    descriptor = os.environ.get(SUPERVISED, "")
+    if descriptor:
         Thread(target=end_with_parent, name="supervisor", daemon=True).start()
-        return int(told)
+        return int(descriptor)
     # The variables name the process that they are for, because its children inherit them.
     is_activated = os.environ.get("LISTEN_PID") == str(os.getpid()) and os.environ.get("LISTEN_FDS", "0") != "0"
     return _FIRST_ACTIVATED_FD if is_activated else None

@@ -195,17 +195,17 @@ def load(
     translated or ignored; options: the flag of each setting, for errors about its value.
     """
     sections: dict[str, dict[str, Any]] = {name: {} for name in SECTIONS}
-    told: list[str] = []
+    found_notes: list[str] = []
     is_migrated = file is not None and _is_elasticmqs(file)
     if file is not None:
-        given = _migrated(file, properties, told) if is_migrated else _read(file, told)
+        given = _migrated(file, properties, found_notes) if is_migrated else _read(file, found_notes)
         _merge(sections, given, str(file))
     _merge(sections, _from_environment(environment), "the environment")
     if properties:  # with a file of ElasticMQ, those of queues were merged into its queues above
-        given = _migrated(None, properties, [] if is_migrated else told)
+        given = _migrated(None, properties, [] if is_migrated else found_notes)
         _merge(sections, {key: given[key] for key in given if not (is_migrated and key in _FILE_ONLY)}, "-D")
     if notes is not None:
-        notes += dict.fromkeys(told)
+        notes += dict.fromkeys(found_notes)
     _merge(sections, flags, "the command line")
     _split(sections["cluster"], "seeds")
     _split(sections["auth"], "allowed_origins")

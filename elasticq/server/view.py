@@ -202,9 +202,9 @@ class View:
         all_queues = list(runtime.node.state.queues.values())
         sources = runtime.node.state.sources
         for queue in all_queues:
-            told = figures(queue, runtime.time_ms())
-            told.is_dead_letter_queue = sources.has((queue.account, queue.name))
-            yield told
+            row = figures(queue, runtime.time_ms())
+            row.is_dead_letter_queue = sources.has((queue.account, queue.name))
+            yield row
 
     def queue(self, owner: str, name: str) -> QueueFigures | None:
         found = self._queue(owner, name)
@@ -251,7 +251,7 @@ class View:
         for waiter in islice(node.waiters.all(), limit):
             queue = node.state.queues.get(waiter.queue_id)
             if queue is not None:
-                member, address = self._where(waiter.ticket)
+                member, address = self._origin_of(waiter.ticket)
                 found.append(Waiting(queue.account, queue.name, max(0, waiter.deadline_ms - now_ms), member, address))
         return found
 
@@ -268,7 +268,7 @@ class View:
         )
         return of_state(node.state, limit) + own
 
-    def _where(self, ticket: object) -> tuple[str, str]:
+    def _origin_of(self, ticket: object) -> tuple[str, str]:
         """Return the name of the member that the client called, and the client's address if it called this one."""
         if isinstance(ticket, Remote):
             return name_of(ticket.sender), ""

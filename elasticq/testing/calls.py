@@ -63,10 +63,10 @@ class Caller:
             text = response.read().decode()
         finally:
             connection.close()
-        return _judged(response.status, text)
+        return _answer_of(response.status, text)
 
 
-def _judged(status: int, text: str) -> dict[str, Any]:
+def _answer_of(status: int, text: str) -> dict[str, Any]:
     try:
         answer = json.loads(text) if text else {}
     except ValueError:

@@ -129,16 +129,16 @@ class Cluster(Host):
             others = set().union(*(each for each in groups if each is not group))
             for name in sorted(group):
                 for other in sorted(others):
-                    self._part(name, other)
+                    self._cut(name, other)
 
-    def _part(self, name: str, other: str) -> None:
+    def _cut(self, name: str, other: str) -> None:
         member, other_id = self._members[name].member, self._id(other)
-        self._loop.ask(lambda: member.part(other_id))
+        self._loop.ask(lambda: member.cut_link(other_id))
 
     def heal(self) -> None:
         """Restore all links."""
         for member in self._members.values():
-            self._loop.ask(member.member.mend)
+            self._loop.ask(member.member.restore_links)
 
     # --- roles --------------------------------------------------------------------------
 

@@ -88,14 +88,15 @@ class CuttableMember(Member):
         if member_id not in self.cut:
             super().lost(member_id)
 
-    def part(self, member_id: str) -> None:
+    def cut_link(self, member_id: str) -> None:
         """Cut the link to a member. To the node it is as if the link was lost."""
         if member_id not in self.cut:
             if member_id in self._met:
                 super().lost(member_id)
             self.cut.add(member_id)
 
-    def mend(self) -> None:
+    def restore_links(self) -> None:
+        """Restore all cut links."""
         parted, self.cut = self.cut, set()
         for member_id in sorted(parted):
             if member_id in self._met:

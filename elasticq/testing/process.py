@@ -21,22 +21,22 @@ class ServerProcess:
 
     def __init__(self, sections: Mapping[str, Mapping[str, Any]]) -> None:
         """Start the process. Raise RuntimeError with the output of the process if it does not start."""
-        self._said = tempfile.TemporaryFile()  # noqa: SIM115 (it lives as long as the process)
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 (it lives as long as the process)
         self._process = subprocess.Popen(
             [sys.executable, "-m", "elasticq.cli.child"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=self._said,
+            stderr=self._stderr,
             env=_environment(sections),
         )
         assert self._process.stdout is not None
         found = _LISTENING.match(self._process.stdout.readline())
         if found is None:
             self.stop()
-            self._said.seek(0)
-            said = self._said.read().decode(errors="replace")
-            self._said.close()
-            raise RuntimeError(f"elasticq did not start: {said.strip()}")
+            self._stderr.seek(0)
+            output = self._stderr.read().decode(errors="replace")
+            self._stderr.close()
+            raise RuntimeError(f"elasticq did not start: {output.strip()}")
         self.url = found[1].decode()
 
     def stop(self) -> None:
@@ -48,7 +48,7 @@ class ServerProcess:
             self._process.kill()
         self._process.communicate()
         if self._process.returncode == 0:
-            self._said.close()
+            self._stderr.close()
 
 
 def _environment(sections: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:

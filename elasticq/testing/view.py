@@ -73,9 +73,9 @@ class View:
 
     def client(self, service: str = "sqs", **settings: Any) -> Any:
         """Return a boto3 client of SQS, or of ``"sns"``. It is closed with this view. settings: of boto3.client."""
-        told = {"endpoint_url": self.endpoint_url, "region_name": self.region, **self.credentials, **settings}
+        arguments = {"endpoint_url": self.endpoint_url, "region_name": self.region, **self.credentials, **settings}
         with _boto3_lock:  # a boto3 session must not be used by several threads at once
-            client: BaseClient = _session().client(service, **told)
+            client: BaseClient = _session().client(service, **arguments)
         self._clients.append(client)
         return client
 

@@ -37,7 +37,7 @@ def test_a_group_is_made_shown_changed_and_deleted(sqs: Sqs, run: Run) -> None:
     consumer = sqs.join_group(GroupName="workers", ConsumerName="anna")["ConsumerId"]
     sqs.join_group(GroupName="workers", Weight=0)
     head, row = run("ls")[1].splitlines()
-    assert head.split() == ["NAME", "SHARES", "OUT", "GENERATION", "RESOURCES", "FREE", "CONSUMERS", "WITHOUT", "WORK"]
+    assert head.split() == ["NAME", "ASSIGNS", "GENERATION", "RESOURCES", "FREE", "CONSUMERS", "WITHOUT", "WORK"]
     assert row.split()[:4] == ["workers", "queues", "one,", "two"]
     assert row.split()[5:] == ["2", "0", "2", "1"]
     (told,) = map(json.loads, run("ls", "--json")[1].splitlines())

@@ -423,7 +423,7 @@ def test_batches_are_as_large_as_a_call_may_be() -> None:
 def test_import_tells_how_much_is_left(run: Any, queue: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "messages.jsonl"
     file.write_text("".join(json.dumps({"MessageBody": str(at)}) + "\n" for at in range(25)))
-    monkeypatch.setattr("elasticq.cli.show.TELL_EVERY_S", 0.0)
+    monkeypatch.setattr("elasticq.cli.show.REPORT_EVERY_S", 0.0)
     status, _, err = run("import", queue, str(file), "--skip", "3")
     assert (status, err.splitlines()) == (
         0,
@@ -443,7 +443,7 @@ def test_import_from_a_pipe_reads_it_once(
     os.mkfifo(pipe)
     writer = threading.Thread(target=pipe.write_text, args=(json.dumps({"MessageBody": "x"}) + "\n",))
     writer.start()
-    monkeypatch.setattr("elasticq.cli.show.TELL_EVERY_S", 0.0)
+    monkeypatch.setattr("elasticq.cli.show.REPORT_EVERY_S", 0.0)
     status, _, err = run("import", queue, str(pipe))
     writer.join(PATIENCE_S)
     assert (status, err.splitlines()) == (

@@ -157,8 +157,8 @@ def as_boto3(action: str, given: Mapping[str, Any], endpoint: str, region: str) 
     """Return the lines of Python that do the same with boto3."""
     service, name = service_of(action)
     name = _kebab(name).replace("-", "_")
-    told = ",\n".join(f"    {key}={_python(key, value)}" for key, value in given.items())
-    call = f"{service}.{name}(\n{told},\n)" if told else f"{service}.{name}()"
+    arguments = ",\n".join(f"    {key}={_python(key, value)}" for key, value in given.items())
+    call = f"{service}.{name}(\n{arguments},\n)" if arguments else f"{service}.{name}()"
     made = f"boto3.client({service!r}, endpoint_url={endpoint!r}, region_name={region!r})"
     return f"import boto3\n\n{service} = {made}\n{call}"
 

@@ -17,14 +17,14 @@ async def listed(ask: Ask, wanted: str) -> list[dict[str, Any]]:
     token = ""
     while len(found) < SHOWN_MAX:
         page = await ask("ElasticqDescribeGroups", {"NextToken": token} if token else {})
-        found += [_told(each) for each in page.get("Groups", ()) if wanted in each["GroupName"]]
+        found += [_row(each) for each in page.get("Groups", ()) if wanted in each["GroupName"]]
         token = page.get("NextToken") or ""
         if not token:
             break
     return sorted(found[:SHOWN_MAX], key=lambda each: str(each["name"]))
 
 
-def _told(group: dict[str, Any]) -> dict[str, Any]:
+def _row(group: dict[str, Any]) -> dict[str, Any]:
     held = held_by(group)
     names = {each["ConsumerId"]: each.get("ConsumerName") or each["ConsumerId"] for each in group["Consumers"]}
     resources = sorted(group["Resources"], key=lambda each: (each["State"] == "held", each["Resource"]))

@@ -68,6 +68,6 @@ class Login:
         answer.del_cookie(COOKIE, path="/")
         return answer
 
-    def _form(self, told: str, *, status: int = 200) -> web.Response:
-        body = _FORM.read_text(encoding="utf-8").replace(_WRONG, told)
+    def _form(self, notice: str, *, status: int = 200) -> web.Response:
+        body = _FORM.read_text(encoding="utf-8").replace(_WRONG, notice)
         return web.Response(text=body, content_type="text/html", status=status)

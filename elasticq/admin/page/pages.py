@@ -138,11 +138,11 @@ class Pages:
 
     async def queue(self, request: web.Request) -> web.Response:
         try:
-            owner, row = self._asked(request)
+            owner, row = self._queue_of(request)
         except NotExecuted as error:
             return await self._missing(error)
         url = {"QueueUrl": row.url}
-        asked, page = _looked_for(request), dict[str, Any]()
+        asked, page = _peek_filters(request), dict[str, Any]()
         attributes, tags, sources = dict[str, Any](), dict[str, Any](), dict[str, Any]()
         if "HX-Request" not in request.headers:  # a refresh of the page uses none of these
             attributes = await self._try("GetQueueAttributes", {**url, "AttributeNames": ["All"]}, owner)
@@ -158,7 +158,7 @@ class Pages:
             "",
             **self._of_queue(row),
             attributes=found,
-            settings=[(name, told) for name, told in SETTINGS if name in found],
+            settings=[(name, label) for name, label in SETTINGS if name in found],
             tags=tags.get("Tags", {}),
             sources=[(name, self._owner_path(own, name)) for own, name in names],
             tasks=tasks.get("Results", ()),
@@ -196,7 +196,7 @@ class Pages:
     async def message(self, request: web.Request) -> web.Response:
         """Return the body of one message as a file."""
         try:
-            owner, row = self._asked(request)
+            owner, row = self._queue_of(request)
             sequence = request.match_info["sequence"]
             if not (sequence.isascii() and sequence.isdigit()) or len(sequence) > 19:
                 raise NotExecuted(404, "NotFound", "There is no such message.")
@@ -214,7 +214,7 @@ class Pages:
     async def scheduled(self, request: web.Request) -> web.Response:
         """Show the messages of a queue that wait for their delivery time."""
         try:
-            owner, row = self._asked(request)
+            owner, row = self._queue_of(request)
         except NotExecuted as error:
             return await self._missing(error)
         messages, following, first, trouble = list[dict[str, Any]](), None, _first(request), ""
@@ -235,12 +235,12 @@ class Pages:
     async def group_order(self, request: web.Request) -> web.Response:
         """Show the order of a queue's messages in their groups."""
         try:
-            owner, row = self._asked(request)
+            owner, row = self._queue_of(request)
         except NotExecuted as error:
             return await self._missing(error)
         wanted = request.query.get("group", "")[:128]
-        told = self._api.groups_of(owner, row.name, wanted)
-        return await self._html("order.html", "", **self._of_queue(row), order=told, group=wanted)
+        order = self._api.groups_of(owner, row.name, wanted)
+        return await self._html("order.html", "", **self._of_queue(row), order=order, group=wanted)
 
     async def all_topics(self, request: web.Request) -> web.Response:
         return await self._list(request, "topics.html", "/topics", topics.listed, shown_max=topics.SHOWN_MAX)
@@ -286,10 +286,10 @@ class Pages:
         try:
             owner = calls.owner_of(self._source, parts["account"], request.query.get("region", ""))
             arn = topic_arn(self._source.region, owner, name)
-            told = await topics.one(self._asker(owner), arn)
+            topic = await topics.one(self._asker(owner), arn)
         except NotExecuted as error:
             return await self._missing(error)
-        for each in told["subscriptions"]:
+        for each in topic["subscriptions"]:
             queue = parse_queue_arn(each["Endpoint"], owner) if each["Protocol"] == "sqs" else None
             each["link"] = queue and self._owner_path(*queue)
             key = each["SubscriptionArn"].rpartition(":")[2]
@@ -304,9 +304,9 @@ class Pages:
             fifo=name.endswith(".fifo"),
             protocols=sorted(PROTOCOLS),
             published=topics.published(self._source, owner, name),
-            undetailed=max(0, len(told["subscriptions"]) - topics.DETAILED_MAX),
+            undetailed=max(0, len(topic["subscriptions"]) - topics.DETAILED_MAX),
             **self._shown(owner),
-            **told,
+            **topic,
         )
 
     async def consumers(self, _: web.Request) -> web.Response:
@@ -315,7 +315,7 @@ class Pages:
 
     async def cluster(self, _: web.Request) -> web.Response:
         status = self._source.status()
-        told = document(self._source.node_name, status)
+        view = document(self._source.node_name, status)
         voters = max(1, len(status.voters))
         linked = [each for each in status.members if each.voter and (each.is_linked or each.id == status.member_id)]
         elections = ("mastership_gained", "master", "election")
@@ -328,7 +328,7 @@ class Pages:
         return await self._html(
             "cluster.html",
             "/cluster.html",
-            cluster=told,
+            cluster=view,
             voters=voters,
             quorum=voters // 2 + 1,
             linked=len(linked),
@@ -370,16 +370,16 @@ class Pages:
             given, owner = await self._form(request)
             answer = await self._execute(request.match_info["action"], given, owner)
         except NotExecuted as error:
-            return await self._told("refused", error.code, error.message, status=error.status)
+            return await self._notice("refused", error.code, error.message, status=error.status)
         shown = text.shown(plain_json.dumps(answer, indent=2, ensure_ascii=False) if answer else "")
         if answer.get("NotFound"):
-            said = "was not done: the message does not wait any more, or a consumer received it."
-            return await self._told("refused", request.match_info["action"], said, shown)
-        told = await self._told("done", request.match_info["action"], "was done.", shown)
-        told.headers["HX-Trigger"] = "done"
+            message = "was not done: the message does not wait any more, or a consumer received it."
+            return await self._notice("refused", request.match_info["action"], message, shown)
+        notice = await self._notice("done", request.match_info["action"], "was done.", shown)
+        notice.headers["HX-Trigger"] = "done"
         if request.match_info["action"] in AFTERWARDS:
-            told.headers["HX-Redirect"] = AFTERWARDS[request.match_info["action"]]
-        return told
+            notice.headers["HX-Redirect"] = AFTERWARDS[request.match_info["action"]]
+        return notice
 
     async def code(self, request: web.Request) -> web.Response:
         """Show the form's action as a command of the AWS CLI or curl, or as Python, without executing it."""
@@ -389,7 +389,7 @@ class Pages:
         try:
             given, owner = await self._form(request, is_executed=False)
         except NotExecuted as error:
-            return await self._told("refused", error.code, error.message, status=error.status)
+            return await self._notice("refused", error.code, error.message, status=error.status)
         region = region_of(owner, self._source.region)
         if tool == "curl":
             own = {"account": account_of(owner), "region": region}
@@ -399,7 +399,7 @@ class Pages:
         else:
             write = forms.as_cli if tool == "cli" else forms.as_boto3
             shown = write(action, given, self._source.endpoint, region)
-        return await self._told("code", "The same", "elsewhere:", shown)
+        return await self._notice("code", "The same", "elsewhere:", shown)
 
     async def _form(self, request: web.Request, *, is_executed: bool = True) -> tuple[dict[str, Any], str]:
         """Return the members of the action and the owner that a form names.
@@ -426,22 +426,22 @@ class Pages:
             fields = dict(await _fields(request))
             calls.check_may_change(self._source)
         except NotExecuted as error:
-            return await self._told("refused", error.code, error.message, status=error.status)
+            return await self._notice("refused", error.code, error.message, status=error.status)
         body = msgspec.json.encode({"order": request.match_info["order"], "member": fields.get("member", "")})
         status, answer = await asking.order(self._source, body)
-        told = msgspec.json.decode(answer)
-        said = str(told.get("done") or told.get("refused") or told.get("error"))
-        return await self._told("done" if status == 200 else "refused", "The order", said, status=status)
+        outcome = msgspec.json.decode(answer)
+        message = str(outcome.get("done") or outcome.get("refused") or outcome.get("error"))
+        return await self._notice("done" if status == 200 else "refused", "The order", message, status=status)
 
     async def order_code(self, request: web.Request) -> web.Response:
         """Show an order for the cluster as a command of curl, without executing it."""
         try:
             fields = dict(await _fields(request))
         except NotExecuted as error:
-            return await self._told("refused", error.code, error.message, status=error.status)
+            return await self._notice("refused", error.code, error.message, status=error.status)
         given = {"order": request.match_info["order"], "member": fields.get("member", "")}
         shown = forms.as_curl("/cluster/orders", given, str(request.url.origin()), has_token=self._login.is_wanted)
-        return await self._told("code", "The same", "elsewhere:", shown)
+        return await self._notice("code", "The same", "elsewhere:", shown)
 
     async def matching(self, request: web.Request) -> web.Response:
         """Show which subscriptions would get the form's message, without publishing it."""
@@ -449,25 +449,25 @@ class Pages:
             given, owner = await self._form(request, is_executed=False)
             reached, kept, unknown = await topics.matching(self._asker(owner), given)
         except NotExecuted as error:
-            return await self._told("refused", error.code, error.message, status=error.status)
+            return await self._notice("refused", error.code, error.message, status=error.status)
         except ValueError as error:
-            return await self._told("refused", "InvalidParameter", str(error), status=400)
+            return await self._notice("refused", "InvalidParameter", str(error), status=400)
         lines = [f"gets it: {each}" for each in reached] + [f"filtered out: {each}" for each in kept]
         more = f", and {unknown} more were not checked" if unknown else ""
-        said = f"would get it, {len(kept)} would not{more}. Nothing was published."
-        return await self._told("code", str(len(reached)), said, text.shown("\n".join(lines)))
+        message = f"would get it, {len(kept)} would not{more}. Nothing was published."
+        return await self._notice("code", str(len(reached)), message, text.shown("\n".join(lines)))
 
     async def load(self, request: web.Request) -> web.Response:
         try:
             fields = dict(await _fields(request))
-            told = await definitions.load(self._source, fields.get("definitions", "").encode())
+            progress = await definitions.load(self._source, fields.get("definitions", "").encode())
         except NotExecuted as error:
-            return await self._told("refused", error.code, error.message, status=error.status)
-        return await self._told("done", "The definitions", f"were loaded: {told}.")
+            return await self._notice("refused", error.code, error.message, status=error.status)
+        return await self._notice("done", "The definitions", f"were loaded: {progress}.")
 
     # --- parts --------------------------------------------------------------------------
 
-    def _asked(self, request: web.Request) -> tuple[str, QueueRow]:
+    def _queue_of(self, request: web.Request) -> tuple[str, QueueRow]:
         """Return the owner and the row of the queue that a path names. Raise NotExecuted if it does not exist."""
         parts = request.match_info
         owner = calls.owner_of(self._source, parts["account"], request.query.get("region", ""))
@@ -499,13 +499,13 @@ class Pages:
 
     def _dead(self, policy: str, owner: str) -> dict[str, Any] | None:
         try:
-            told = msgspec.json.decode(policy, type=dict[str, Any])
+            redrive = msgspec.json.decode(policy, type=dict[str, Any])
         except (msgspec.DecodeError, RecursionError):
             return None
-        found = parse_queue_arn(told.get("deadLetterTargetArn"), owner)
+        found = parse_queue_arn(redrive.get("deadLetterTargetArn"), owner)
         if found is None:
             return None
-        return {"name": found[1], "path": self._owner_path(*found), "count": told.get("maxReceiveCount")}
+        return {"name": found[1], "path": self._owner_path(*found), "count": redrive.get("maxReceiveCount")}
 
     def _path(self, row: QueueRow) -> str:
         query = "" if row.region == self._source.region else f"?region={row.region}"
@@ -519,9 +519,9 @@ class Pages:
     async def _missing(self, error: NotExecuted) -> web.Response:
         return await self._html("missing.html", "", text=error.message, code=error.status)
 
-    async def _told(self, kind: str, title: str, said: str, code: str = "", *, status: int = 200) -> web.Response:
-        template = (await self._environment()).get_template("told.html")
-        body = template.render(kind=kind, title=title, text=said, code=code)
+    async def _notice(self, kind: str, title: str, message: str, code: str = "", *, status: int = 200) -> web.Response:
+        template = (await self._environment()).get_template("notice.html")
+        body = template.render(kind=kind, title=title, text=message, code=code)
         return web.Response(text=body, content_type="text/html", status=status)
 
     async def _html(self, template: str, here: str, /, *, code: int = 200, **values: Any) -> web.Response:
@@ -568,7 +568,7 @@ def _first(request: web.Request) -> int:
     return int(first) if first.isascii() and first.isdigit() and len(first) <= 19 else 0
 
 
-def _looked_for(request: web.Request) -> dict[str, str]:
+def _peek_filters(request: web.Request) -> dict[str, str]:
     """Return which messages of a queue to show: their state, group and first sequence."""
     state, group = (request.query.get(key, "")[:128] for key in ("state", "group"))
     return {"state": state, "group": group, "first": str(_first(request))}

@@ -29,10 +29,10 @@ def test_the_mastership_is_handed_over(page: Any, cluster: Cluster) -> None:
     page.goto(f"http://127.0.0.1:{cluster[master].admin_port}/cluster.html")
     page.get_by_text("Orders", exact=True).click()
     page.get_by_role("button", name="Hand over").click()
-    expect(page.locator("#told")).to_contain_text("The order", timeout=30_000)
+    expect(page.locator("#notice")).to_contain_text("The order", timeout=30_000)
     expect(page.locator("#cluster dd").first).not_to_have_text(master, timeout=30_000)
     page.get_by_role("button", name="Verify").click()
-    expect(page.locator("#told")).to_contain_text("The order", timeout=60_000)
+    expect(page.locator("#notice")).to_contain_text("The order", timeout=60_000)
 
 
 def test_a_browser_logs_in(page: Any, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ function follow(section) {
   let windowS = 60;
   const plot = plotOf(section, () => windowS);
   const query = section.dataset.query;
-  const told = section.querySelector(".now");
+  const counters = section.querySelector(".now");
 
   async function draw() {
     const answer = await fetch(`/api/rates?${query}window_s=${windowS}`);
@@ -40,7 +40,7 @@ function follow(section) {
   const live = new EventSource(`/api/live?${query}`);
   live.addEventListener("message", (event) => {
     const counts = JSON.parse(event.data);
-    told.textContent = `${counts.visible} visible, ${counts.in_flight} in flight, ${counts.delayed} delayed`;
+    counters.textContent = `${counts.visible} visible, ${counts.in_flight} in flight, ${counts.delayed} delayed`;
     draw();
   });
   draw();
@@ -53,7 +53,7 @@ document.querySelectorAll(".chart").forEach(follow);
 let asker = null;
 
 document.addEventListener("htmx:afterSwap", (event) => {
-  if (event.detail.target.id !== "told") return;
+  if (event.detail.target.id !== "notice") return;
   asker = document.activeElement;
   event.detail.target.querySelector(".code [data-copy]")?.focus();
 });
@@ -65,12 +65,12 @@ function close(note) {
 }
 
 document.addEventListener("keydown", (event) => {
-  const note = document.querySelector(".told");
+  const note = document.querySelector(".notice");
   if (event.key === "Escape" && note) close(note);
 });
 
 document.addEventListener("click", (event) => {
-  const note = event.target.closest(".told");
+  const note = event.target.closest(".notice");
   if (!note) return;
   if (event.target.closest("[data-close]")) close(note);
   if (event.target.closest("[data-copy]")) navigator.clipboard.writeText(note.querySelector("pre").textContent);
