@@ -26,7 +26,7 @@ RATES_S: Final = 1.0
 CLUSTER_S: Final = 5.0
 ORDER_S: Final = 60.0
 MARGIN_S: Final = 2.0
-"""A member waits so much longer than the master itself for the answer to an order."""
+"""The extra time that a member waits for the master's answer to an order, beyond ORDER_S."""
 NOT_ASKED: Final = 501
 """The status if the other member's version takes no questions. Nothing was done."""
 NO_ANSWER: Final = 502

@@ -7,7 +7,7 @@ from time import perf_counter
 from typing import Any, Final, TypeVar
 
 TURN_S: Final = 0.005
-"""Work goes on so long between two pauses."""
+"""The time that work runs between two pauses."""
 SORTED_AT_ONCE: Final = 2_000
 
 Item = TypeVar("Item")

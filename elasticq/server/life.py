@@ -73,7 +73,7 @@ EXIT_USAGE: Final = 2
 EXIT_DATA_IN_USE: Final = 4
 
 DECLARE_S: Final = 10.0
-"""A cluster of one creates the queues of the settings before it listens, but waits at most so long."""
+"""The longest time that a cluster of one waits for the creation of the settings' queues before it listens."""
 
 _log = logging.getLogger(__name__)
 

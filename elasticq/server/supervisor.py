@@ -3,7 +3,7 @@
 Clients that connect during a restart wait in the port's backlog, so they see only a slow call. The supervisor restarts
 a killed process up to ``RESTARTS_MAX`` times in ``RESTARTS_S`` seconds. After any other exit status it ends, too.
 SIGTERM and SIGINT stop both processes. SIGHUP restarts the serving process gracefully, with the current settings,
-certificates and code. If the supervisor dies, the serving process ends at once, without loss of acknowledged messages.
+certificates and code. If the supervisor dies, the serving process ends at once. No acknowledged message is lost.
 """
 
 import os
