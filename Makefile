@@ -39,6 +39,7 @@ quick: .venv/.installed-test  ## tests of the parts without I/O (engine, replica
 check: .venv/.installed-test  ## lint, format, strict types, import contract
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python scripts/words.py
 	$(BIN)/python -m mypy --strict elasticq
 	$(BIN)/lint-imports --no-cache
 
@@ -47,12 +48,10 @@ format: .venv/.installed-test  ## rewrite the sources in the house's format
 	$(BIN)/ruff format .
 
 bench: .venv/.installed  ## figures of this machine beside a bare echo of the same run
-	$(BIN)/python scripts/bench.py $(ARGS)
-	$(BIN)/python scripts/bench_orders.py --backlog 1000
-	$(BIN)/python scripts/bench_topics.py
+	$(BIN)/python scripts/bench --backlog 1000 $(ARGS)
 
 bench-deep: .venv/.installed  ## memory and speed with MESSAGES=10000000 stored; takes minutes and gigabytes of disk
-	$(BIN)/python scripts/bench_deep.py --messages $(MESSAGES) $(ARGS)
+	$(BIN)/python scripts/bench deep --messages $(MESSAGES) $(ARGS)
 
 simulate: .venv/.installed  ## seeded clusters with faults: SEEDS=n from FIRST=s
 	$(BIN)/python -m elasticq sim --seeds $(SEEDS) --first $(FIRST) $(ARGS)
@@ -72,18 +71,11 @@ fuzz: .venv/.installed-test  ## MINUTES=m for each parser of what arrives: input
 	$(BIN)/python scripts/fuzz.py all --minutes $(MINUTES) --jobs $(JOBS) $(ARGS)
 
 chaos: .venv/.installed-test  ## kill -9 a server, damage its disk, kill Spark's jobs KILLS=n times each, break and besiege clusters for MINUTES=m, from seed FIRST=s; judge
-	$(BIN)/python scripts/chaos.py --kills $(KILLS) --seed $(FIRST)
-	$(BIN)/python scripts/damage.py --seed $(FIRST)
 	$(BIN)/python -m pytest -m chaos tests/system tests/http tests/spark tests/sim
-	$(BIN)/python scripts/chaos_cluster.py --minutes $(MINUTES) --seed $(FIRST) $(ARGS)
-	$(BIN)/python scripts/chaos_cluster.py --clocks --minutes $(MINUTES) --seed $(FIRST) $(ARGS)
-	$(BIN)/python scripts/chaos_unnoticed.py --kills $(KILLS) --minutes $(MINUTES)
-	$(BIN)/python scripts/chaos_topics.py --kills $(KILLS)
-	$(BIN)/python scripts/chaos_groups.py --pauses $(KILLS) --minutes $(MINUTES) --seed $(FIRST)
+	$(BIN)/python scripts/chaos --kills $(KILLS) --pauses $(KILLS) --minutes $(MINUTES) --seed $(FIRST) $(ARGS)
+	$(BIN)/python scripts/chaos cluster --clocks --minutes $(MINUTES) --seed $(FIRST)
 	$(BIN)/python scripts/clients.py --restarts 10 --allow-missing
 	$(BIN)/python scripts/rest_conformity.py --allow-missing
-	$(BIN)/python scripts/chaos_spark.py --kills $(KILLS) --seed $(FIRST)
-	$(BIN)/python scripts/siege.py --minutes $(MINUTES) --seed $(FIRST)
 
 clients: .venv/.installed-test  ## what people use, unmodified, against a server and a cluster; ARGS="celery --only cluster"
 	$(BIN)/python scripts/clients.py $(ARGS)
@@ -103,7 +95,7 @@ spark-demo: .venv/.installed-spark  ## events through a queue into Parquet, on r
 	$(BIN)/python examples/spark/events_to_parquet.py $(ARGS)
 
 bench-spark: .venv/.installed-spark  ## Spark's cost of a message beside a plain loop of the same client
-	$(BIN)/python scripts/bench_spark.py $(ARGS)
+	$(BIN)/python scripts/bench spark $(ARGS)
 
 clean:  ## remove .venv and every cache
 	rm -rf .venv .venv-clients build dist site *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

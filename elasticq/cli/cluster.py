@@ -34,8 +34,9 @@ def add_cluster(parser: argparse.ArgumentParser) -> None:
         commands, "transfer", "hand the mastership over to MEMBER, or the voter with the newest log", _order
     )
     transfer.add_argument("member", nargs="?", default="", metavar="MEMBER")
-    check = _add(commands, "verify", "compare the rows of all members at one place in the log", _verify)
-    check.add_argument("--wait-s", type=float, default=60, metavar="S", help="wait so long for the slowest member (60)")
+    check = _add(commands, "verify", "compare the rows of all members, each part at one place in the log", _verify)
+    words = "wait so long for the slowest member (300)"
+    check.add_argument("--wait-s", type=float, default=300, metavar="S", help=words)
     _add(commands, "events", "show the latest events of a member: elections, links, disks, purges, deletions", _events)
     words = "make DIR of a stopped server a cluster of one, if most members are lost"
     force = commands.add_parser("force-new", help=words)

@@ -57,13 +57,13 @@ def _repair(options: argparse.Namespace) -> int:
 
 def _with_data(work: Callable[[], str]) -> int:
     """Print the result of ``work``, or why the data cannot be used. Return the exit status."""
-    from elasticq.storage.errors import DataError, DirectoryInUse, FormatTooNew
+    from elasticq.storage.errors import DataError, DirectoryInUse, WrongFormat
 
     try:
         print(work())
     except DataError as error:
         status = fail(str(error))
-        return EXIT_DATA_IN_USE if isinstance(error, (DirectoryInUse, FormatTooNew)) else status
+        return EXIT_DATA_IN_USE if isinstance(error, (DirectoryInUse, WrongFormat)) else status
     except OSError as error:
         return fail(str(error))
     return 0

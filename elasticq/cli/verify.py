@@ -1,8 +1,9 @@
-"""The command ``elasticq cluster verify``: it compares the rows of all members at the same place in the log.
+"""The command ``elasticq cluster verify``: it compares the rows of all members, in parts.
 
-The order is an entry in the log. When a member applies that entry, it stores the digest of its rows, and shows it by
-log index. So all digests are of the same state, even if members lag. The member at ``--admin`` asks the others over
-its links. Each answer must come from the member that was asked.
+Each part is an entry in the log. When a member applies that entry, it hashes a part of its rows. So all hashes of a
+part are of the same state, even if members lag. After the last part, a member shows the digest of all parts by the log
+index of the first one. The member at ``--admin`` asks the others over its links. Each answer must come from the member
+that was asked.
 """
 
 import time
@@ -10,6 +11,7 @@ from typing import Any, Final
 
 from elasticq.cli.admin_client import AdminClient, Failure, master_of
 from elasticq.cli.ask import BadUrl, Unreachable
+from elasticq.node.digests import INCOMPLETE
 
 PAUSE_S: Final = 0.1
 
@@ -23,9 +25,12 @@ def verify(client: AdminClient, wait_s: float) -> tuple[bool, str]:
     index = done.rpartition(" ")[2]  # "digest at 17"
     deadline_s = time.monotonic() + wait_s
     seen = _of_master(client)
+    term = seen["term"]
     while index not in seen["digests"]:
         _pause(deadline_s, "the master has no digest")
         seen = _of_master(client)
+        if seen["term"] != term:
+            raise Failure("another member became the master during the comparison: verify again")
     return _compare(client, seen, int(index), deadline_s)
 
 
@@ -44,6 +49,9 @@ def _compare(client: AdminClient, seen: dict[str, Any], index: int, deadline_s: 
             digests[member["name"]] = _digest_of(client, member, index, deadline_s)
         else:
             skipped.append(member["name"])
+    unfinished = [name for name, digest in digests.items() if digest == INCOMPLETE]
+    if unfinished:
+        raise Failure(f"{', '.join(unfinished)} restarted or took a snapshot during the comparison: verify again")
     note = f" (not linked, not compared: {', '.join(skipped)})" if skipped else ""
     if len(set(digests.values())) == 1:
         return True, f"equal at index {index}: {', '.join(digests)}{note}"

@@ -11,7 +11,7 @@ from itertools import islice
 
 from elasticq.engine import turns
 from elasticq.engine.metadata import Forgetter
-from elasticq.engine.ordering.contract import is_behind
+from elasticq.engine.ordering.contract import has_due_messages
 from elasticq.engine.ordering.counts import Counts
 from elasticq.engine.ordering.leases import Key
 from elasticq.engine.state import Queue, State
@@ -169,9 +169,9 @@ class Sweeper:
             due = state.queues.get(self._due.pop())
             if due is None:
                 continue
-            if is_behind(due.order, now_ms):
+            if has_due_messages(due.order, now_ms):
                 due.order.advance(now_ms)
-                if is_behind(due.order, now_ms):
+                if has_due_messages(due.order, now_ms):
                     self._due.append(due.id)
                     return found, True
             sequences = removable(due, now_ms, MUTATION_ROWS_MAX - rows)

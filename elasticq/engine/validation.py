@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from elasticq.engine.stored import mutations as m
+from elasticq.engine.stored.comparisons import RowsCompared
 from elasticq.engine.stored.invocations import KEY_BYTES
 
 MAC_KEY_BYTES_MAX: Final = 64  # of the keyed hash
@@ -30,6 +31,8 @@ def validate(mutations: list[m.Mutation], index: int, voters: int) -> None:
             raise Unfit("a cluster is founded by the first entry only")
         if kind is m.ClusterRenamed and voters != 1:
             raise Unfit("a cluster is renamed where one member is made a cluster of its own")
+        if kind is RowsCompared and len(mutations) > 1:
+            raise Unfit("rows are compared between entries that change them")
 
 
 def _columns(*columns: list[int]) -> bool:

@@ -65,7 +65,7 @@ from elasticq.server.settings import (
 )
 from elasticq.server.view import View
 from elasticq.storage.directory import DataDirectory
-from elasticq.storage.errors import DataError, DirectoryInUse, FormatTooNew
+from elasticq.storage.errors import DataError, DirectoryInUse, WrongFormat
 from elasticq.wire.browsers import Browsers
 from elasticq.wire.operations import SNS, SQS
 
@@ -103,7 +103,7 @@ def serve(settings: Settings) -> int:
         return EXIT_USAGE
     except DataError as error:
         print(f"elasticq: {error}", file=sys.stderr)
-        return EXIT_DATA_IN_USE if isinstance(error, (DirectoryInUse, FormatTooNew)) else EXIT_FAILURE
+        return EXIT_DATA_IN_USE if isinstance(error, (DirectoryInUse, WrongFormat)) else EXIT_FAILURE
     finally:
         listener.close()
 

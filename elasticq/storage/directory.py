@@ -24,35 +24,33 @@ from zlib import crc32
 import msgspec
 from msgspec import Struct
 
-from elasticq.storage.errors import DataError, DirectoryInUse, FormatTooNew
+from elasticq.storage.errors import (
+    BEFORE_FIRST_RELEASE,
+    DataError,
+    DirectoryInUse,
+    WrongFormat,
+)
 
-FORMAT: Final = 8
+FORMAT: Final = 1
+"""The format of the data directory. It changes if the log or the rows hold what an older version would overlook."""
 FORMAT_FILE: Final = "format.json"
 LOCK_FILE: Final = "lock"
 _COPY_FILE: Final = "format.json.copy"
 _NEW_FORMAT_FILE: Final = "format.json.new"
 _CRC_MARK: Final = b',"crc":'
-_FIRST_WITH_CRC: Final = 6
 
 
-class Format(Struct, frozen=True):
+class Format(Struct, frozen=True, rename={"format": "elasticq"}):
     """The content of format.json. created: seconds since the epoch, for people.
 
-    lazy_sync: the log may end with several frames that were never synced (durability os or none), so
-    that a power cut may have torn any of them. Since format 2; in a directory of format 1 it may be so.
-    Format 3: log and rows may name voters, which an older version would not see. Format 4: they may
-    hold dead letters and FIFO messages, whose further fields an older version would drop. Format 5:
-    log and rows may hold leases, ids that senders have used, and moves of the clock by tests. Format 6:
-    the file ends with a checksum of all before it, and the rows have their two most needed ones twice.
-    Format 7: log and rows may hold the priorities of messages, topics, their subscriptions and publishes.
-    Format 8: the rows may say of a page when its messages come that were sent for later; log and rows may
-    hold consumer groups.
+    lazy_sync: the log may end with several frames that were never synced (durability os or none).
+    A power cut may have torn any of them.
     """
 
     format: int
     member_id: str
     created: int
-    lazy_sync: bool = True
+    lazy_sync: bool
 
 
 class DataDirectory:
@@ -176,7 +174,7 @@ def _refuse_foreign(path: Path) -> None:
 
 
 def _make_private(path: Path, rows: Path) -> None:
-    """Let only the owner read format, rows and, if possible, the directory; older versions left it to the umask."""
+    """Let only the owner read format, rows and, if possible, the directory."""
     for file in (path / FORMAT_FILE, *path.glob(f"{rows.name}*")):
         _restrict(file, 0o600)
     with suppress(PermissionError):
@@ -193,14 +191,14 @@ def _read_format(path: Path) -> Format | None:
     copy = _read_copy(path)
     try:
         found = _read_one(path / FORMAT_FILE)
-    except FormatTooNew:
+    except WrongFormat:
         raise
     except DataError:
         if copy is None:
             raise
         found = None
     known = found or copy
-    if known is not None and known.format >= _FIRST_WITH_CRC and not found == copy == known:
+    if known is not None and not found == copy == known:
         _write_format(path, known)
     return known
 
@@ -221,12 +219,15 @@ def _read_one(file: Path) -> Format | None:
     try:
         if mark and int(crc.strip().removesuffix(b"}")) != crc32(body):
             raise DataError(f"{file} is damaged: its bytes do not fit their checksum. {_FORMAT_REMEDY}")
-        number = msgspec.json.decode(text)["format"]
-        if isinstance(number, int) and number > FORMAT:
-            raise FormatTooNew(
-                f"{file.parent} has format {number}, this version of elasticq knows up to {FORMAT}: use a newer version"
+        members = msgspec.json.decode(text)
+        if "format" in members:
+            raise WrongFormat(f"{file.parent} {BEFORE_FIRST_RELEASE}")
+        if members["elasticq"] > FORMAT:
+            raise WrongFormat(
+                f"{file.parent} has format {members['elasticq']}, this version of elasticq knows up to {FORMAT}: "
+                "use a newer version"
             )
-        if not mark and number >= _FIRST_WITH_CRC:
+        if not mark:
             raise DataError(f"{file} is damaged: it has no checksum. {_FORMAT_REMEDY}")
         return msgspec.json.decode(text, type=Format)
     except (msgspec.DecodeError, ValueError, KeyError, TypeError) as error:

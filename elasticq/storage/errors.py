@@ -1,5 +1,7 @@
 """The errors that say why a data directory cannot be used, and what to do about it."""
 
+from typing import Final
+
 
 class DataError(Exception):
     """The data directory cannot be used as it is; the text is for the operator."""
@@ -9,8 +11,14 @@ class DirectoryInUse(DataError):
     """Another process has the directory open."""
 
 
-class FormatTooNew(DataError):
-    """A newer version of elasticq wrote the directory."""
+class WrongFormat(DataError):
+    """A newer version of elasticq wrote the data, or one from before the first release."""
+
+
+BEFORE_FIRST_RELEASE: Final = (
+    "was written by a version of elasticq from before the first release, and no release reads it. Nothing was "
+    "changed. Receive the messages with the version that wrote them, or start with an empty directory."
+)
 
 
 class Damaged(DataError):

@@ -19,7 +19,7 @@ from elasticq.engine.stored.mutations import Mutation
 from elasticq.node.outputs import Committed
 from elasticq.replication.records import Base
 from elasticq.storage.directory import sync_file
-from elasticq.storage.errors import Damaged, DataError, FormatTooNew
+from elasticq.storage.errors import Damaged, DataError
 from elasticq.storage.rows import schema
 from elasticq.storage.rows.restore import damage_found, read_base
 from elasticq.storage.rows.rows import Rows
@@ -146,9 +146,7 @@ def check(file: Path) -> Base:
 
 
 def _checked(connection: sqlite3.Connection, file: Path) -> Base:
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version > schema.FORMAT:
-        raise FormatTooNew(f"{file} has format {version}, this version of elasticq knows up to {schema.FORMAT}")
+    version = schema.format_of(connection, file)
     if version < schema.FORMAT:
         raise DataError(f"{file} has format {version}: it is no snapshot of a member of this version")
     base = check_all(connection, file)

@@ -17,7 +17,7 @@ from elasticq.node.outputs import Committed, Fetch
 from elasticq.replication.records import Base, Record, Vote
 from elasticq.storage import install
 from elasticq.storage.directory import DataDirectory
-from elasticq.storage.errors import Damaged, DataError, FormatTooNew
+from elasticq.storage.errors import Damaged, DataError, WrongFormat
 from elasticq.storage.files import DirectoryFiles, Files
 from elasticq.storage.heal import NobodyElse, heal
 from elasticq.storage.interface import Damage, Loaded, OnDamaged, OnFetched, OnStored, OnSynced, Storage
@@ -275,7 +275,7 @@ def open_rows(directory: DataDirectory) -> sqlite3.Connection:
         with damage_found("it cannot be opened"):
             schema.prepare(connection)
         directory.sync()
-    except FormatTooNew as error:
+    except WrongFormat as error:
         connection.close()
         raise Damaged(directory.rows.name, schema.FORMAT_AT, str(error)) from error
     except sqlite3.Error as error:

@@ -10,7 +10,7 @@ All but the body repeats: a client signs the same few headers, and its clock
 ticks once a second. So after a request was found good, hash contexts that hold
 everything before the body are kept, by the very bytes that went into them (the
 request line and the signed header lines), and the next one costs a copy of
-each instead of parsing and hashing: 5 us instead of 40 (scripts/bench_auth.py).
+each instead of parsing and hashing: 5 us instead of 40 (scripts/bench auth).
 No header that tells what is asked for, and none that is signed, comes in unseen
 in the place of an unsigned line.
 Nothing is kept of a request that was refused, so strangers cannot fill a cache.

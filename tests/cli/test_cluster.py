@@ -5,6 +5,7 @@ import io
 import json
 import socket
 from collections.abc import AsyncIterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from msgspec.structs import replace
 from elasticq.admin.port import AdminPort
 from elasticq.admin.source import Event
 from elasticq.cli import main
+from elasticq.node.digests import INCOMPLETE
 from elasticq.node.orders import (
     AddVoter,
     Order,
@@ -254,6 +256,25 @@ async def test_verify_gives_up_on_who_does_not_come(trio: Trio, capsys: pytest.C
     trio.members["n1"].seen = replace(trio.members["n1"].seen, digests={})
     assert await run("verify", "--wait-s", "0", "--admin", trio.url("n1")) == 1
     assert "the admin port of n3 is not known here" in capsys.readouterr().err
+
+
+async def test_verify_takes_no_member_that_restarted_meanwhile_for_different(
+    trio: Trio, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trio.verify_by(("n1", "ab"), ("n2", INCOMPLETE), ("n3", "ab"))
+    assert await run("verify", "--admin", trio.url("n1")) == 1
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "n2 restarted or took a snapshot during the comparison: verify again" in told.err
+
+
+async def test_verify_ends_when_the_mastership_moves_meanwhile(trio: Trio, capsys: pytest.CaptureFixture[str]) -> None:
+    trio.verify_by()
+    member = trio.members["n1"]
+    look, terms = member.status, count(7)
+    member.status = lambda: replace(look(), term=next(terms))  # type: ignore[method-assign]
+    assert await run("verify", "--admin", trio.url("n1")) == 1
+    assert "another member became the master during the comparison: verify again" in capsys.readouterr().err
 
 
 async def test_verify_gives_up_when_the_master_notes_nothing(trio: Trio, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from elasticq.engine.ordering.contract import ADVANCED_MAX, is_behind
+from elasticq.engine.ordering.contract import ADVANCED_MAX, has_due_messages
 from elasticq.engine.residency import evict
 from elasticq.engine.stored import mutations as m
 from elasticq.engine.stored.identity import next_sequence
@@ -182,10 +182,10 @@ def test_messages_that_came_due_together_are_moved_in_bounded_steps(desk: Desk) 
     desk.context.now_ms = due_ms
     assert desk.counts() == (count, 0, 0)
     sweeper, steps = Sweeper(), 0
-    while is_behind(queue.order, due_ms):
+    while has_due_messages(queue.order, due_ms):
         mutations, is_more_waiting = sweeper.step(desk.state, due_ms)
         assert not mutations
-        assert is_more_waiting is is_behind(queue.order, due_ms)
+        assert is_more_waiting is has_due_messages(queue.order, due_ms)
         steps += 1
     assert steps > 2
     assert desk.counts() == (count, 0, 0)

@@ -1,39 +1,76 @@
-"""Digests of the rows at places of the log: the newest ones, none of what was taken back, none of damaged rows."""
+"""Digests of comparisons: the newest, none of what was taken back, of damaged rows or of a part that is missing."""
 
-from elasticq.engine.views.digest import delivery_digest
-from elasticq.node.digests import DAMAGED, DIGESTS_MAX
+from elasticq.engine.stored.comparisons import RowsCompared
+from elasticq.engine.views.digest import Position
+from elasticq.node.digests import DAMAGED, DIGESTS_MAX, INCOMPLETE, Digests
 from tests.node.cluster import Solo
 
+MIDDLE: Position = [1, 1]
+LATER: Position = [4, 9]
 
-def digests(solo: Solo) -> dict[int, str]:
-    return solo.node.status(solo.now_ms).digests
+
+def made(solo: Solo) -> Digests:
+    return Digests(solo.node.state, solo.node.replica)
 
 
-def test_a_digest_is_that_of_the_state() -> None:
+def note(digests: Digests, number: int, *ends: Position, after: Position | None = None) -> None:
+    """Note parts that end at ``ends``, at the log indexes from ``number`` on."""
+    begin: Position = after or []
+    for at, end in enumerate(ends):
+        digests.note(RowsCompared(number, begin, end), number + at, 1)
+        begin = end
+
+
+def test_a_digest_is_of_all_parts() -> None:
     solo = Solo()
     solo.create()
+    digests = made(solo)
+    note(digests, 1, [])
+    note(digests, 2, MIDDLE, LATER)
+    assert list(digests.by_number) == [1], "the second one is not over"
+    note(digests, 5, MIDDLE, [])
     solo.send()
-    solo.node._digests.note(7, solo.time_ms)
-    assert digests(solo) == {7: delivery_digest(solo.node.state, solo.time_ms).hex()}
+    note(digests, 7, MIDDLE, [])
+    assert list(digests.by_number) == [1, 5, 7]
+    assert len({*digests.by_number.values()}) == 3
+
+
+def test_parts_of_another_comparison_and_parts_behind_a_gap_are_no_part_of_it() -> None:
+    digests = made(Solo())
+    note(digests, 1, MIDDLE)
+    note(digests, 3, [], after=MIDDLE)
+    note(digests, 5, MIDDLE)
+    note(digests, 5, [], after=LATER)
+    note(digests, 8, LATER, [], after=MIDDLE)
+    assert digests.by_number == {3: INCOMPLETE, 5: INCOMPLETE, 8: INCOMPLETE}
+    note(digests, 10, MIDDLE, [])
+    assert digests.by_number[10] != INCOMPLETE
 
 
 def test_only_the_newest_are_kept() -> None:
-    solo = Solo()
-    for index in range(1, DIGESTS_MAX + 4):
-        solo.node._digests.note(index, solo.time_ms)
-    assert list(digests(solo)) == list(range(4, DIGESTS_MAX + 4))
+    digests = made(Solo())
+    for number in range(1, DIGESTS_MAX + 4):
+        note(digests, number, [])
+    assert list(digests.by_number) == list(range(4, DIGESTS_MAX + 4))
 
 
 def test_those_of_entries_that_were_taken_back_are_forgotten() -> None:
-    solo = Solo()
-    for index in range(1, 6):
-        solo.node._digests.note(index, solo.time_ms)
-    solo.node._digests.forget_above(3)
-    assert list(digests(solo)) == [1, 2, 3]
+    digests = made(Solo())
+    note(digests, 1, [])
+    note(digests, 2, MIDDLE, LATER, [])
+    note(digests, 5, MIDDLE)
+    digests.forget_above(3)
+    assert list(digests.by_number) == [1]
+    note(digests, 5, [], after=MIDDLE)
+    assert digests.by_number[5] == INCOMPLETE
 
 
 def test_damaged_rows_have_none() -> None:
     solo = Solo(volatile=False)
+    digests = made(solo)
+    note(digests, 1, MIDDLE)
     solo.node.replica.is_whole = False
-    solo.node._digests.note(3, solo.time_ms)
-    assert digests(solo) == {3: DAMAGED}
+    note(digests, 1, LATER, after=MIDDLE)
+    solo.node.replica.is_whole = True
+    note(digests, 1, [], after=LATER)
+    assert digests.by_number == {1: DAMAGED}

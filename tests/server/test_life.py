@@ -159,7 +159,7 @@ def test_a_directory_in_use_is_told_with_status_4(tmp_path: Path) -> None:
 
 
 def test_a_newer_format_is_told_with_status_4(tmp_path: Path) -> None:
-    newer = {"format": FORMAT + 1, "member_id": "a-1", "created": 1}
+    newer = {"elasticq": FORMAT + 1, "member_id": "a-1", "created": 1}
     (tmp_path / "format.json").write_text(json.dumps(newer))
     done = subprocess.run(
         [sys.executable, "-m", "elasticq", "--port", "0", "--data-dir", str(tmp_path)],

@@ -11,9 +11,10 @@ from weakref import WeakKeyDictionary
 
 from msgspec.structs import replace
 
+from elasticq.engine import retries
 from elasticq.engine.actions import leases, receive, send
 from elasticq.engine.context import ExecutionContext, Outcome
-from elasticq.engine.execute import HANDLERS, execute
+from elasticq.engine.execute import HANDLERS, Handler, execute
 from elasticq.engine.ordering import standard
 from elasticq.engine.ordering.contract import ContentsMissing
 from elasticq.engine.ordering.fifo import FifoOrder
@@ -367,7 +368,7 @@ def history_read_after_the_state() -> Iterator[None]:
 
     def late(state: State, call: Call, context: ExecutionContext) -> Outcome:
         with suppress(ContentsMissing):
-            HANDLERS[type(call.command)](state, call, call.command, context)
+            HANDLERS[type(call.command)].run(state, call, call.command, context)
         return honest(state, call, context)
 
     with patch.object(executor_module, "execute", late):
@@ -612,7 +613,7 @@ def id_of_an_expired_lease_receives_anew() -> Iterator[None]:
                 return outcome
         return receive.receive_message(state, call, replace(command, receive_request_attempt_id=None), context)
 
-    with patch.dict(HANDLERS, {ReceiveMessage: forgetful}):
+    with patch.dict(HANDLERS, {ReceiveMessage: Handler(forgetful, retries.RECEIVED)}):
         yield
 
 
@@ -640,7 +641,7 @@ def committed_lease_keeps_its_messages() -> Iterator[None]:
         is_commit = any(isinstance(mutation, m.LeaseSet) for mutation in mutations)
         return result, [x for x in mutations if not (is_commit and isinstance(x, m.MessagesRemoved))]
 
-    with patch.dict(HANDLERS, {DeleteMessage: gentle}):
+    with patch.dict(HANDLERS, {DeleteMessage: Handler(gentle)}):
         yield
 
 

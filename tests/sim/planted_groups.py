@@ -6,7 +6,7 @@ from unittest.mock import patch
 
 from elasticq.client.group_state import GroupState, View
 from elasticq.engine.consumer_groups import fence, rebalance
-from elasticq.engine.consumer_groups.assignment import Seat
+from elasticq.engine.consumer_groups.assignment import PlannedConsumer
 from elasticq.engine.consumer_groups.rebalance import AssignmentPlan
 from elasticq.engine.stored.consumer_group_index import Consumer, Groups
 from elasticq.engine.stored.consumer_group_rows import ResourceAssigned, TokensGiven
@@ -87,9 +87,9 @@ def consumer_counted_twice() -> Iterator[None]:
     """One of the consumers has a second share, which nobody takes."""
     honest = rebalance.set_targets
 
-    def doubled(seats: Iterable[Seat], total: int, most: int) -> None:
+    def doubled(seats: Iterable[PlannedConsumer], total: int, most: int) -> None:
         known = list(seats)
-        honest([*known, *(Seat(each.number, each.weight, 0) for each in known[:1])], total, most)
+        honest([*known, *(PlannedConsumer(each.number, each.weight, 0) for each in known[:1])], total, most)
 
     with patch.object(rebalance, "set_targets", doubled):
         yield
@@ -100,7 +100,7 @@ def shares_without_memory() -> Iterator[None]:
     """Who holds what is forgotten whenever shares are set: they differ from time to time."""
     honest = rebalance.set_targets
 
-    def restless(seats: Iterable[Seat], total: int, most: int) -> None:
+    def restless(seats: Iterable[PlannedConsumer], total: int, most: int) -> None:
         known = list(seats)
         honest(known, total, most)
         if len(known) > 1 and known[0].target > 0 and total % 2:

@@ -6,8 +6,9 @@ from unittest.mock import patch
 
 from msgspec.structs import replace
 
+from elasticq.engine import retries
 from elasticq.engine.context import ExecutionContext, Outcome
-from elasticq.engine.execute import HANDLERS
+from elasticq.engine.execute import HANDLERS, Handler
 from elasticq.engine.state import State
 from elasticq.engine.stored import mutations as m
 from elasticq.engine.stored.identity import next_sequence
@@ -23,7 +24,7 @@ from tests.sim.planted import retries_without_memory
 @contextmanager
 def copies_in_two_entries() -> Iterator[None]:
     """A publish stores its first copy; the others follow with the next other command that changes something."""
-    honest, publish = executor_module.execute, HANDLERS[Publish]
+    honest, publish = executor_module.execute, HANDLERS[Publish].run
     late: dict[int, list[m.MessageStored]] = {}
 
     def halved(state: State, call: Call, command: Publish, context: ExecutionContext) -> Outcome:
@@ -42,7 +43,10 @@ def copies_in_two_entries() -> Iterator[None]:
                 mutations.append(replace(copy, sequence=sequence))
         return result, mutations
 
-    with patch.dict(HANDLERS, {Publish: halved}), patch.object(executor_module, "execute", following):
+    with (
+        patch.dict(HANDLERS, {Publish: Handler(halved, retries.PUBLISHED)}),
+        patch.object(executor_module, "execute", following),
+    ):
         yield
 
 

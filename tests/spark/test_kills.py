@@ -1,7 +1,7 @@
 """kill -9 of what a stream of real Spark consists of: what was sent comes out, each message once.
 
 The job's driver is a process of its own (killed.py). The first three are of every test run; the others, and kills by
-the hundred (scripts/chaos_spark.py), are of ``make chaos``.
+the hundred (scripts/chaos spark), are of ``make chaos``.
 """
 
 from collections.abc import Iterator

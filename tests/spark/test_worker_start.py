@@ -1,6 +1,6 @@
 """What a fresh worker of Spark imports to read, and what a task asks of the server: the fixed cost of a task.
 
-Figures are made by scripts/bench_spark.py; here is what they rest on.
+Figures are made by scripts/bench spark; here is what they rest on.
 """
 
 import json

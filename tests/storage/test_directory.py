@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from elasticq.storage.directory import DataDirectory
-from elasticq.storage.errors import DataError, DirectoryInUse, FormatTooNew
+from elasticq.storage.errors import DataError, DirectoryInUse, WrongFormat
 
 
 def test_a_directory_is_made_for_its_owner_only_and_keeps_its_member(tmp_path: Path) -> None:
@@ -64,13 +64,33 @@ def test_the_lock_goes_with_its_process(tmp_path: Path) -> None:
 
 
 def test_a_newer_format_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "format.json").write_text(json.dumps({"format": 99, "something": "new"}))
-    with pytest.raises(FormatTooNew, match="format 99"):
+    (tmp_path / "format.json").write_text(json.dumps({"elasticq": 99, "something": "new"}))
+    with pytest.raises(WrongFormat, match="format 99"):
         DataDirectory(tmp_path, "a")
-    assert json.loads((tmp_path / "format.json").read_text())["format"] == 99
+    assert json.loads((tmp_path / "format.json").read_text())["elasticq"] == 99
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"format": 1}', '{"format": "x", "member_id": "a", "created": 1}'])
+def test_a_directory_from_before_the_first_release_is_refused(tmp_path: Path) -> None:
+    text = json.dumps({"format": 8, "member_id": "a-1", "created": 1, "lazy_sync": False})
+    (tmp_path / "format.json").write_text(text)
+    with pytest.raises(WrongFormat, match="before the first release"):
+        DataDirectory(tmp_path, "a")
+    assert (tmp_path / "format.json").read_text() == text
+
+
+def test_an_older_format_is_raised_to_that_of_this_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = DataDirectory(tmp_path / "data", "a")
+    old.close()
+    monkeypatch.setattr("elasticq.storage.directory.FORMAT", old.format.format + 1)
+    new = DataDirectory(tmp_path / "data")
+    new.close()
+    written = json.loads((tmp_path / "data" / "format.json").read_text())
+    assert (written["elasticq"], written["member_id"]) == (old.format.format + 1, old.member_id)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"elasticq": 1}', '{"elasticq": "x", "member_id": "a", "created": 1}']
+)
 def test_a_damaged_format_file_is_told_and_kept(tmp_path: Path, text: str) -> None:
     (tmp_path / "format.json").write_text(text)
     with pytest.raises(DataError, match=r"format\.json is damaged"):

@@ -20,7 +20,7 @@ from elasticq.engine.writers.contract import roll_back
 from elasticq.node.outputs import Committed, Fetch
 from elasticq.replication.records import Base, Durable, Vote, Voter
 from elasticq.storage import snapshot
-from elasticq.storage.errors import DataError, FormatTooNew
+from elasticq.storage.errors import DataError, WrongFormat
 from elasticq.storage.memory import MemoryStorage
 from elasticq.storage.rows import schema
 from elasticq.storage.rows.rows import Rows
@@ -275,7 +275,7 @@ async def test_a_file_of_a_newer_format_is_refused(opened: Opened, tmp_path: Pat
     connection = sqlite3.connect(file)
     connection.execute(f"PRAGMA user_version = {schema.FORMAT + 1}")
     connection.close()
-    with pytest.raises(FormatTooNew):
+    with pytest.raises(WrongFormat):
         await opened.storage.install(file, wanted)
 
 

@@ -103,7 +103,7 @@ def _next(
     room = limits.LEASE_MESSAGES_MAX - lease.messages
     limit = min(asked.limit, room, max(limits.IN_FLIGHT_MAX - queue.order.in_flight(context.now_ms), 0))
     chosen, moved = _choose(state, queue, lease, limit, asked.partition, context) if limit else ([], [])
-    over = state.leases.over(queue.id, state.grace, context.now_ms)
+    over = state.leases.expirations(queue.id, state.grace, context.now_ms)
     if len(over) == ENDED_AT_ONCE_MAX:
         chosen, moved = [], []  # nothing is handed out before all are over
     moved += over

@@ -110,7 +110,7 @@ def receive_message(state: State, call: Call, command: ReceiveMessage, context: 
         if held:
             return _held_on(state, queue, call, asked, held, m.AttemptRecorded(key, first_ms, b""), now_ms)
     chosen, dead = redrive.choose(state, queue, asked.limit, now_ms, asked.partition)
-    over = state.leases.over(queue.id, state.grace, now_ms)
+    over = state.leases.expirations(queue.id, state.grace, now_ms)
     if len(over) == ENDED_AT_ONCE_MAX:
         return ReceiveMessageResult(), [*over]  # the node asks again: nothing is handed out before all are over
     moved = redrive.move_to_dead_letters(state, queue, dead, context) if dead else []

@@ -35,7 +35,7 @@ def step(state: State, now_ms: int) -> GroupStep:
     for orphan in groups.orphans.values():
         return GroupStep(rows_of_gone(orphan), 0)
     gone: dict[int, list[Consumer]] = {}
-    over = groups.over(state.grace, now_ms, CONSUMERS_A_STEP)
+    over = groups.ended_sessions(state.grace, now_ms, CONSUMERS_A_STEP)
     found: list[Mutation] = []
     for consumer in over:
         gone.setdefault(consumer.row.group, []).append(consumer)

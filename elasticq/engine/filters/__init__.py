@@ -1,1 +1,1 @@
-"""Filter policies: how they are parsed, indexed and matched against messages."""
+"""The filter policies of subscriptions: parsing, indexing, and matching against messages."""

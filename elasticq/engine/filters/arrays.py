@@ -1,8 +1,8 @@
-"""Whether one choice of an element of each array of a message fulfils the conditions of an alternative together.
+"""The matching of several conditions within the same elements of a message's arrays.
 
 In ``{"lines": [{"sku": "a", "count": 1}, {"sku": "b", "count": 9}]}`` no line has sku a and count 9. All alternatives
-of a policy are judged at once: each has a bit, and a *mask* says for which of them something does not hold. The message
-is passed twice, downwards to find the elements that keys lead to, and upwards with the masks.
+of a policy are checked at once. Each has a bit, and a *mask* marks the alternatives that fail. The message is traversed
+twice: down to find the elements at the keys, and up with the masks.
 """
 
 from collections.abc import Generator, Iterator
@@ -14,16 +14,18 @@ from elasticq.engine.filters.patterns import Wanted
 from elasticq.engine.filters.values import PART, Budget, scalar
 
 Conditions = list[tuple[str, Wanted]]
-_COST: Final = 10  # of an element
+_COST: Final = 10  # the cost of an element
 
 
 class _Part:
-    """A part of the keys that conditions name, with the elements of the message that it leads to.
+    """One part of the keys of conditions, with the elements of the message at this place.
 
-    wanted: what alternatives ask for where their key ends here, by bit; involved: the alternatives with a key through
-    here or to here. elements: scalars and objects; a tuple of them is one element, where names with dots lead to the
-    same key. parents: the place of each one's parent among the elements above. seen: by element, which of the parts
-    below it has; failed: the alternatives that fail in these.
+    - wanted: The conditions whose key ends here, by the bit of their alternative.
+    - involved: The mask of alternatives with a key that ends here or continues below.
+    - elements: Scalars and objects. A tuple of them is one element: names with dots can lead to the same key twice.
+    - parents: For each element, the index of its parent among the elements of ``above``.
+    - seen: For each element, the mask of the parts below that it has.
+    - failed: For each element, the mask of the alternatives that fail below it.
     """
 
     __slots__ = ("above", "below", "elements", "failed", "involved", "parents", "place", "seen", "wanted")
@@ -40,7 +42,7 @@ class _Part:
         self.failed: list[int] = []
 
     def add(self, key: str, wanted: Wanted, bit: int) -> "_Part":
-        """One more condition of an alternative; returns the part at which its key ends."""
+        """Add a condition of an alternative. Return the part at which its key ends."""
         part = self
         part.involved |= bit
         for name in key.split("."):
@@ -53,7 +55,10 @@ class _Part:
         return part
 
     def lacking(self, seen: int) -> int:
-        """The alternatives that ask for something below of which an element has nothing."""
+        """Return the mask of alternatives with a condition below of which an element has nothing.
+
+        ``seen`` is the mask of the parts that the element has.
+        """
         found = 0
         for part in self.below.values():
             if not seen >> part.place & 1:
@@ -62,9 +67,9 @@ class _Part:
 
 
 def hold_together(document: Document, alternatives: list[Conditions], budget: Budget) -> Generator[None, None, bool]:
-    """Return whether one of the alternatives is fulfilled; yield where the budget is spent.
+    """Return whether one of the alternatives is fulfilled. Yield when the budget is spent.
 
-    Each of their conditions must hold alone, and be on a key that the document has.
+    Each of their conditions holds by itself, on a key that the document has.
     """
     root = _Part(None, 0)
     keys: dict[_Part, str] = {}
@@ -73,7 +78,7 @@ def hold_together(document: Document, alternatives: list[Conditions], budget: Bu
             keys[root.add(key, wanted, 1 << number)] = key
     root.elements, root.parents = [document.root], [0]
     parts = [root]
-    for part in parts:  # which grows
+    for part in parts:  # the loop adds to it
         yield from _go_down(part, budget)
         parts += part.below.values()
     for part in reversed(parts):
@@ -103,7 +108,7 @@ def _go_down(part: _Part, budget: Budget) -> Iterator[None]:
 def _sources(
     element: dict[str, Any] | tuple[Any, ...], below: dict[str, _Part], budget: Budget
 ) -> list[tuple[_Part, list[Any]]]:
-    """The values that an object has at each of the parts below it."""
+    """Return the parts below an object that it has, each with its values."""
     found: dict[str, list[Any]] = {}
     for each in (element,) if isinstance(element, dict) else element:
         if not isinstance(each, dict):
@@ -117,7 +122,9 @@ def _sources(
 
 
 def _add(part: _Part, sources: list[Any], budget: Budget) -> Iterator[None]:
-    """Add the elements of values at a key: an array is each of its elements, all others are one."""
+    """Add the elements of the values at a key. An array adds each of its elements. All other values form
+    one element.
+    """
     plain = [each for each in sources if not isinstance(each, list)]
     if plain:
         part.elements.append(plain[0] if len(plain) == 1 else tuple(plain))
@@ -137,7 +144,7 @@ def _add(part: _Part, sources: list[Any], budget: Budget) -> Iterator[None]:
 
 
 def _go_up(part: _Part, document: Document, key: str | None, budget: Budget) -> Iterator[None]:
-    """Tell the elements above which alternatives fail in all elements of this part."""
+    """Mark, in the elements above, the alternatives that fail in all elements of this part."""
     fulfilled: dict[Any, int] = {}
     ending = 0
     if key is not None:
@@ -179,7 +186,7 @@ def _go_up(part: _Part, document: Document, key: str | None, budget: Budget) -> 
 
 
 def _prepare(part: _Part, document: Document, key: str, fulfilled: dict[Any, int], budget: Budget) -> Iterator[None]:
-    """Note for each value at a key which alternatives it fulfils."""
+    """Compute for each value at a key the mask of alternatives that it fulfils."""
     values = document.values[key]
     together: dict[tuple[Wanted, ...], int] = {}
     for bit, lists in part.wanted.items():

@@ -1,11 +1,11 @@
-"""What a filter policy sees of a message: for each key that policies ask about, the scalars that stand there.
+"""The filterable view of a message: for each key in a policy, the scalars at this key.
 
-A key is written with dots, ``store.city``, whether the policy nests its keys or writes the dots itself, and it means
-any path through the message whose names, joined with dots, are the key: ``{"store": {"city": 1}}`` and
-``{"store.city": 1}`` alike. An array stands for each of its elements.
+A key is written with dots, such as ``store.city``. It is the same key if the policy nests objects, or has the dots in a
+name. It means every path through the message whose names, joined with dots, are the key.
+So it matches ``{"store": {"city": 1}}`` as well as ``{"store.city": 1}``. An array counts as each of its elements.
 
-A message is read once for all policies of a topic, along a tree of the keys that are wanted (``Step``), so that the
-time is in proportion to the message and not to the number of policies. Reading is a generator: it yields where its
+A message is read once for all policies of a topic, along a tree of wanted keys, whose nodes are ``Step`` objects. So
+the time depends on the message, not on the number of policies. ``Document.read`` is a generator that yields when its
 budget is spent.
 """
 
@@ -20,9 +20,11 @@ from elasticq.model.commands import MessageAttributes, MessageAttributeValue
 
 
 class Step:
-    """A part of the keys that are wanted; ``key``: the one that ends here, if any does.
+    """A node in the tree of wanted keys, after one part of a key.
 
-    below: the next parts; users: how many conditions of policies go through here.
+    - key: The key that ends here; None if none does.
+    - below: The nodes after the next part.
+    - users: The number of conditions with a key through this node.
     """
 
     __slots__ = ("below", "key", "users")
@@ -33,7 +35,7 @@ class Step:
         self.users = 0
 
     def add(self, key: str) -> None:
-        """One more condition asks about this key."""
+        """Add a condition on this key."""
         step = self
         for part in key.split("."):
             following = step.below.get(part)
@@ -44,7 +46,7 @@ class Step:
         step.key = key
 
     def remove(self, key: str) -> None:
-        """Take back one ``add``."""
+        """Undo one ``add`` of this key."""
         step = self
         for part in key.split("."):
             following = step.below[part]
@@ -55,7 +57,7 @@ class Step:
             step = following
 
     def at(self, name: str) -> "Step | None":
-        """The step after one name of a message, which may hold dots itself; None: nobody asks about it."""
+        """Return the node after a name in a message, which may contain dots; None if no condition needs it."""
         if "." not in name:
             return self.below.get(name)
         step: Step | None = self
@@ -66,7 +68,7 @@ class Step:
         return step
 
     def children(self, node: dict[str, Any]) -> "list[tuple[object, Step]]":
-        """The values of an object that somebody asks about, each with its step."""
+        """Return the values of an object that conditions need, each with its node."""
         below = self.below
         if len(node) > 8 * len(below) and "." not in "".join(node):
             return [(node[name], step) for name, step in below.items() if name in node]
@@ -74,12 +76,13 @@ class Step:
 
 
 class Document:
-    """One message, or one set of attributes, as the policies see it.
+    """The filterable view of one message or one set of attributes.
 
-    root: what ``read`` has decoded, or was given; None: no object, so that no policy matches. values: the scalars by
-    key, of the wanted keys that have any; is_forked: an array with more than one element was passed, so that scalars
-    of two keys may stand in different elements; has_scalars: False for a message without any; has_large: it takes long
-    to look at all scalars of a key.
+    - root: The decoded object.
+    - values: The scalars by wanted key, for keys that have any.
+    - is_forked: Whether an array with several elements was read, so scalars of two keys may be in different elements.
+    - has_scalars: Whether the message has any scalar.
+    - has_large: Whether checking all scalars of some key takes long.
     """
 
     __slots__ = ("has_large", "has_scalars", "is_forked", "root", "values")
@@ -92,7 +95,7 @@ class Document:
         self.has_large = False
 
     def read(self, wanted: Step, budget: Budget) -> Iterator[None]:
-        """Collect the scalars of the wanted keys; yield where the budget is spent."""
+        """Collect the scalars of the wanted keys. Yield when the budget is spent."""
         todo: list[tuple[object, Step]] = [(self.root, wanted)]
         while todo:
             node, step = todo.pop()
@@ -117,7 +120,7 @@ class Document:
         self.has_large = any(values.is_large for values in self.values.values())
 
     def _take(self, part: list[Any], step: Step, todo: list[tuple[object, Step]]) -> None:
-        """Take the elements of an array, or of a part of it."""
+        """Collect the scalars among the elements of an array or of a part of it. Add the nested ones to ``todo``."""
         kinds = set(map(type, part))
         if step.key is not None and not kinds <= _NESTED:
             values = self.values.get(step.key)
@@ -132,7 +135,7 @@ class Document:
 
 
 _NESTED: Final = frozenset((list, dict))
-_PLAIN: Final = frozenset((str, float, type(None)))  # a scalar is the value itself
+_PLAIN: Final = frozenset((str, float, type(None)))  # such a value is its own scalar
 
 
 def _has_scalars(root: object, budget: Budget) -> Generator[None, None, bool]:
@@ -152,7 +155,7 @@ def _has_scalars(root: object, budget: Budget) -> Generator[None, None, bool]:
 
 
 def of_attributes(attributes: MessageAttributes | None) -> Document:
-    """The document of a message's attributes, still to be read. Each list asks for any element of a String.Array."""
+    """Return the unread document of a message's attributes. A String.Array counts as each of its elements."""
     root: dict[str, Any] = {}
     for name, attribute in (attributes or {}).items():
         value = _attribute(attribute)
@@ -162,18 +165,18 @@ def of_attributes(attributes: MessageAttributes | None) -> Document:
 
 
 def of_body(body: str) -> Document | None:
-    """The document of a body, still to be read; None where it is no JSON object, which no policy matches."""
+    """Return the unread document of a body; None if it is not a JSON object, which no policy matches."""
     root = _decode(body)
     return Document(root) if isinstance(root, dict) else None
 
 
 _IGNORED: Final = object()
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\Z")
-_INTEGER_CHARS_MAX: Final = 400  # Python's float has fewer digits, and its int of a long text takes long
+_INTEGER_CHARS_MAX: Final = 400  # a float has fewer digits, and Python reads long integers slowly
 
 
 def _attribute(attribute: MessageAttributeValue) -> Any:
-    """A scalar or a list; _IGNORED for what no policy sees, such as Binary."""
+    """Return a scalar or a list; _IGNORED for values that policies cannot match, such as Binary."""
     text = attribute.string_value
     kind, _, suffix = attribute.data_type.partition(".")
     if text is None or kind not in ("String", "Number"):
@@ -192,7 +195,7 @@ def _number(text: str) -> Any:
 
 
 def _array(text: str) -> Any:
-    """String.Array: the scalars of a JSON list, or one that stands alone."""
+    """Return the scalars of a String.Array: those of a JSON list, or a single one."""
     decoded = _decode(text)
     if isinstance(decoded, list):
         return [each for each in decoded if not isinstance(each, (list, dict))]
@@ -200,9 +203,9 @@ def _array(text: str) -> Any:
 
 
 def _decode(text: str) -> Any:
-    """What the JSON says; _IGNORED for no JSON, and for what nests too deeply.
+    """Return the decoded JSON; _IGNORED if it is invalid or nested too deeply.
 
-    Python reads the floats, as msgspec takes ten microseconds for one with many digits.
+    Python parses floats, because msgspec needs ten microseconds for one with many digits.
     """
     try:
         return _DECODER.decode(text)

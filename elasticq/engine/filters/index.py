@@ -1,9 +1,10 @@
-"""The subscriptions of one topic by what their filter policies ask for, so that a publish looks at few of them.
+"""The index of a topic's subscriptions by the conditions of their filter policies. A publish checks only a few
+policies.
 
-Of each alternative of a policy one condition is its *anchor*. If that condition asks for equality, the alternative is
-kept under each wanted value, and a message finds it by its own values: what a message does not name costs nothing. Any
-other condition keeps the alternative under its key, and it is looked at where the message has a value there. Only
-alternatives that ask for nothing to be there are looked at for every message.
+One condition of each alternative of a policy is its *anchor*. If the anchor is an equality, the alternative is stored
+under each wanted value, and a message finds it by its own values. So values that the message does not have cost
+nothing. With any other anchor, the alternative is stored under its key, and checked if the message has a value there.
+Alternatives that only require keys to be absent are checked for every message.
 """
 
 from collections.abc import Hashable, Iterator
@@ -18,11 +19,11 @@ from elasticq.model.commands import MessageAttributes
 Key = TypeVar("Key", bound=Hashable)
 
 Entries = dict[tuple[Key, int], Alternative]
-"""Alternatives by the subscription and the place among those of its policy."""
+"""Alternatives by subscription and index in its policy."""
 
 
 class _AtKey(Generic[Key]):
-    """The alternatives whose anchor is a condition on one key; ``others``: with those that do not ask for equality."""
+    """The alternatives whose anchor is a condition on one key. ``others`` has those whose anchor is not an equality."""
 
     __slots__ = ("by_value", "others")
 
@@ -84,7 +85,11 @@ class _Anchored(Generic[Key]):
                 del self.at_keys[path]
 
     def _best(self, alternative: Alternative) -> tuple[str, Wanted] | None:
-        """The condition that shares its place with the fewest others so far: equality if there is one."""
+        """Return the condition to use as anchor: an equality if there is one, then that with the fewest other
+        alternatives.
+
+        Return None if all conditions allow the key to be absent.
+        """
         best: tuple[str, Wanted] | None = None
         fewest = (True, 0)
         for path, condition in alternative.conditions:
@@ -104,9 +109,9 @@ class _Anchored(Generic[Key]):
         return sum([len(at_key.by_value.get(value, ())) for value in condition.exact])
 
     def collect(self, document: Document, budget: Budget, found: dict[Key, None]) -> Iterator[None]:
-        """Add the subscriptions that the message is for; yield where the budget is spent.
+        """Add the subscriptions whose policies match the document. Yield when the budget is spent.
 
-        What is changed meanwhile does not count.
+        Changes of subscriptions during the iteration have no effect on it.
         """
         if not self.policies:
             return
@@ -114,7 +119,7 @@ class _Anchored(Generic[Key]):
         yield from match_in_steps(document, self._candidates(document, budget), budget, found)
 
     def _candidates(self, document: Document, budget: Budget) -> list[tuple[Key, Alternative]]:
-        """Return the alternatives whose anchors may hold, and those that have none."""
+        """Return the alternatives whose anchors may hold, and those without an anchor."""
         found: list[tuple[Key, Alternative]] = []
         for path, values in document.values.items():
             at_key = self.at_keys.get(path)
@@ -130,14 +135,14 @@ class _Anchored(Generic[Key]):
 
 
 def _common(by_value: dict[object, Entries[Key]], values: set[Any]) -> list[object]:
-    """Return the values that both have, in time that the smaller one takes."""
+    """Return the values that both have, in time proportional to the smaller one."""
     if len(by_value) < len(values):
         return [value for value in by_value if value in values]
     return [value for value in values if value in by_value]
 
 
 class FilterIndex(Generic[Key]):
-    """The subscriptions of a topic, with and without policies, by whatever names them."""
+    """The subscriptions of a topic, with and without policies. ``Key`` is any type that identifies a subscription."""
 
     __slots__ = ("_by_attributes", "_by_body", "_takes_all")
 
@@ -151,11 +156,11 @@ class FilterIndex(Generic[Key]):
 
     @property
     def is_empty(self) -> bool:
-        """Whether no policy filters anything."""
+        """Return whether no subscription has a policy that filters."""
         return not (self._by_attributes.policies or self._by_body.policies)
 
     def set(self, key: Key, policy: FilterPolicy | None) -> None:
-        """Add a subscription, or give it another policy; None, like a policy that takes all, filters nothing."""
+        """Add a subscription, or replace its policy. None, or a policy that matches everything, filters nothing."""
         self.remove(key)
         if policy is None or policy.takes_all:
             self._takes_all[key] = None
@@ -165,7 +170,7 @@ class FilterIndex(Generic[Key]):
             self._by_attributes.add(key, policy)
 
     def remove(self, key: Key) -> None:
-        """Forget a subscription, if it is there."""
+        """Remove a subscription if it is in the index."""
         if key in self._by_attributes.policies:
             self._by_attributes.remove(key)
         elif key in self._by_body.policies:
@@ -176,20 +181,20 @@ class FilterIndex(Generic[Key]):
     def collect(
         self, attributes: MessageAttributes | None, body: str, budget: Budget, found: dict[Key, None]
     ) -> Iterator[None]:
-        """Add the subscriptions that get a message, in any order; yield where the budget is spent."""
+        """Add the subscriptions that get a message to ``found``, in any order. Yield when the budget is spent."""
         found.update(self._takes_all)
         if self._by_attributes.policies and attributes:
             yield from self._by_attributes.collect(of_attributes(attributes), budget, found)
         if self._by_body.policies:
             budget.left -= len(body) // 4
             if budget.left <= 0:
-                yield  # to decode it is a slice
+                yield  # decoding the body is a slice of its own
             document = of_body(body)
             if document is not None:
                 yield from self._by_body.collect(document, budget, found)
 
     def matching(self, attributes: MessageAttributes | None, body: str) -> list[Key]:
-        """Return what ``collect`` finds."""
+        """Return the subscriptions that get a message, without slices."""
         found: dict[Key, None] = {}
         for _ in self.collect(attributes, body, Budget(), found):
             pass

@@ -1,8 +1,8 @@
-"""What a list of a filter policy asks of a message's values: equality, or one of the operators.
+"""The patterns of filter policies: what one list of a policy requires of the values at its key.
 
-AWS's texts of errors are those of its open-source matcher, event-ruler, so its meaning holds wherever the SNS
-developer guide is silent. Nothing here is a regular expression and nothing tries twice. Most operators become spans in
-an order of the values (filter_values.py); a few patterns ask for something else.
+AWS's error texts are those of its open-source matcher, event-ruler. So event-ruler decides where the SNS developer
+guide is silent. Nothing here is a regular expression, and nothing backtracks. Most operators become spans in an order
+of the values (values.py); a few patterns need other checks.
 """
 
 from abc import ABC, abstractmethod
@@ -29,16 +29,18 @@ from elasticq.model.errors import quoted
 
 
 class InvalidFilterPolicy(ValueError):
-    """The policy is refused. The text is AWS's, without "Invalid parameter: " and without a place in the source."""
+    """The error for an invalid policy. Its text is AWS's, without "Invalid parameter: " and without a
+    source position.
+    """
 
 
 def is_number(value: object) -> bool:
-    """True for a number, and not for a boolean of Python's."""
+    """Return whether the value is a number. Python's booleans are not."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 class Pattern(ABC):
-    """Base of the patterns that need no order of the values."""
+    """The base of patterns that do not need an order of the values."""
 
     __slots__ = ()
 
@@ -52,7 +54,7 @@ class Pattern(ABC):
 
 
 class NotAmong(Pattern):
-    """anything-but of texts or numbers."""
+    """The anything-but pattern with texts or numbers."""
 
     __slots__ = ("refused",)
 
@@ -67,7 +69,7 @@ class NotAmong(Pattern):
 
 
 class NoText(Pattern):
-    """Whatever is no text; a part of anything-but with a pattern of texts."""
+    """The pattern for all values that are not texts. It is part of anything-but with a pattern of texts."""
 
     __slots__ = ()
 
@@ -79,7 +81,7 @@ class NoText(Pattern):
 
 
 class Exists(Pattern):
-    """exists: true. SNS developer guide: the value is "non-null and non-empty"."""
+    """The pattern exists: true. SNS developer guide: the value is "non-null and non-empty"."""
 
     __slots__ = ()
 
@@ -94,9 +96,10 @@ _EMPTY: Final[frozenset[object]] = frozenset((None, ""))
 
 
 class Wildcard(Pattern):
-    """Texts with literal parts between stars. Each part is taken where it first fits; none is better.
+    """The pattern of texts with literal parts between stars. Each part is matched at its first place, which is always
+    enough.
 
-    is_opposite: anything-but of the wildcard. What is no text is not asked.
+    ``is_opposite`` means anything-but with the wildcard. Values that are not texts are not checked.
     """
 
     __slots__ = ("is_opposite", "parts")
@@ -115,7 +118,7 @@ class Wildcard(Pattern):
         return values.scanned[self]
 
     def scan(self, values: Values, budget: Budget) -> Iterator[None]:
-        """Find out what ``of`` returns; yield where the budget is spent."""
+        """Compute the result of ``of``. Yield when the budget is spent."""
         if self in values.scanned:
             return
         found = set()
@@ -129,7 +132,7 @@ class Wildcard(Pattern):
         values.scanned[self] = found
 
     def search(self, text: str, budget: Budget) -> Generator[None, None, bool]:
-        """Return whether the text fits; yield where the budget is spent."""
+        """Return whether the text matches. Yield when the budget is spent."""
         parts = self.parts
         first, last = parts[0], parts[-1]
         end = len(text) - len(last)
@@ -150,15 +153,17 @@ class Wildcard(Pattern):
         return True
 
 
-_SCANNED_MAX: Final = 4_096  # wildcards whose texts are remembered
-_WINDOW: Final = 16_384  # characters that are searched at once
+_SCANNED_MAX: Final = 4_096  # wildcards whose matching texts are cached
+_WINDOW: Final = 16_384  # characters that one step searches
 
 
 class Wanted:
-    """What one list of a policy asks for: one of its parts must hold.
+    """The requirement of one list of a policy: one of its parts must hold.
 
-    exact: scalars that are equal to what is wanted; spans: those of each order; patterns: all others but exists:
-    false; allows_absent: exists: false is among them, so that a message without any value fulfils the list.
+    - exact: The scalars that are wanted by equality.
+    - spans: The wanted spans of each order.
+    - patterns: All other parts, except exists: false.
+    - allows_absent: Whether the list has exists: false, so a message without a value fulfils it.
     """
 
     __slots__ = ("allows_absent", "exact", "patterns", "spans")
@@ -173,10 +178,11 @@ class Wanted:
 
     @property
     def is_equality(self) -> bool:
+        """Return whether all parts are equalities."""
         return not (self.spans or self.patterns or self.allows_absent)
 
     def prepare(self, values: Values, budget: Budget) -> Iterator[None]:
-        """Do what takes long before ``holds`` and ``of``; yield where the budget is spent."""
+        """Do the slow work of ``holds`` and ``of`` in advance. Yield when the budget is spent."""
         for spans in self.spans:
             yield from values.sort(spans.order, budget)
             budget.left -= 5 * len(spans.lows) * len(values.sorted_by(spans.order))
@@ -212,7 +218,7 @@ class Wanted:
 
 
 def refused(text: str) -> InvalidFilterPolicy:
-    """The error for a policy whose fault AWS tells with this text."""
+    """Return the error for a faulty policy, with AWS's text for the fault."""
     return InvalidFilterPolicy(f"FilterPolicy: {text}")
 
 
@@ -220,7 +226,7 @@ TOO_COMPLEX: Final = "Filter policy is too complex"
 
 
 def read_list(given: list[Any]) -> Wanted:
-    """What a key's list asks for. Raises InvalidFilterPolicy."""
+    """Return the requirement of a key's list. Raise InvalidFilterPolicy if it is invalid."""
     asked = _Asked()
     points = _WildcardPoints()
     for each in given:
@@ -236,7 +242,9 @@ def read_list(given: list[Any]) -> Wanted:
 
 
 class _Asked:
-    """What was read of a list so far. spans: by order, each with its two ends; None: there is no upper end."""
+    """The parts of a list read so far. ``spans`` has pairs of ends by order; an upper end of None means no
+    upper end.
+    """
 
     __slots__ = ("allows_absent", "exact", "patterns", "spans", "wildcards")
 
@@ -251,17 +259,17 @@ class _Asked:
         self.spans.setdefault(order, []).append((low, high))
 
     def add_beginning(self, order: int, text: str) -> None:
-        self.add_span(order, (text, 0), _behind(text))
+        self.add_span(order, (text, 0), _end_after(text))
 
     def add_other_beginnings(self, order: int, text: str) -> None:
         self.patterns[NoText] = NoText()
         self.add_span(order, ("", 0), (text, 0))
-        behind = _behind(text)
+        behind = _end_after(text)
         if behind is not None:
             self.add_span(order, behind, None)
 
     def add_not_among(self, values: frozenset[object]) -> None:
-        """Each list holds for what it does not name, so all of them do for what they do not all name."""
+        """Add an anything-but list. Several lists together exclude only the values that all of them exclude."""
         known = self.patterns.get(NotAmong)
         if isinstance(known, NotAmong):
             values &= known.refused
@@ -273,8 +281,8 @@ class _Asked:
         return Wanted(frozenset(self.exact), spans, patterns, self.allows_absent)
 
 
-def _behind(text: str) -> End | None:
-    """The place behind all texts that begin with this one; None where that is behind all texts."""
+def _end_after(text: str) -> End | None:
+    """Return the end behind all texts that begin with this one; None if there are no texts behind it."""
     stem = text.rstrip(_LAST)
     return (stem[:-1] + chr(ord(stem[-1]) + 1), 0) if stem else None
 
@@ -298,7 +306,7 @@ OPERATORS: Final = frozenset(
 )
 
 RESERVED_IN_OR: Final = OPERATORS | {"exact", "=", "<", "<=", ">", ">="}
-"""A $or that has one of these keys in a branch is an ordinary key."""
+"""If a branch of a $or has one of these keys, the $or is an ordinary key."""
 
 
 def _read_operator(name: str, argument: Any, asked: _Asked, points: "_WildcardPoints") -> None:
@@ -371,7 +379,7 @@ def _anything_but_pattern(argument: dict[str, Any], asked: _Asked, points: "_Wil
 
 
 def _add_wildcard(parts: list[str], asked: _Asked) -> None:
-    """Add a wildcard, or what is equal to it and takes less time."""
+    """Add a wildcard, or an equivalent faster pattern."""
     if len(parts) == 1:
         asked.exact.add(parts[0])
     elif len(parts) == 2 and not parts[1]:
@@ -386,7 +394,7 @@ def _add_wildcard(parts: list[str], asked: _Asked) -> None:
 
 
 class _WildcardPoints:
-    """Counts the cost of one list's wildcards: the points of all of them, times how many they are."""
+    """The cost of one list's wildcards: the sum of their points, times their number."""
 
     __slots__ = ("count", "points")
 
@@ -405,7 +413,7 @@ class _WildcardPoints:
 
 
 def _wildcard(text: str, points: _WildcardPoints) -> list[str]:
-    r"""Cut the pattern at its stars; ``\*`` and ``\\`` are the characters themselves."""
+    r"""Return the parts of the pattern between its stars. ``\*`` and ``\\`` are the characters themselves."""
     parts = [""]
     literal: list[str] = []
     at = 0
@@ -434,7 +442,7 @@ def _wildcard(text: str, points: _WildcardPoints) -> list[str]:
 
 
 def _read_numeric(argument: Any, asked: _Asked) -> None:
-    """["=", 9], ["<", 9], [">", 0] or [">=", 0, "<", 9]."""
+    """Add ["=", 9], ["<", 9], [">", 0] or [">=", 0, "<", 9]."""
     if not isinstance(argument, list):
         raise refused("Value of numeric must be an array.")
     if argument[:1] == ["="]:
@@ -479,7 +487,9 @@ def _second_bound(argument: list[Any], first: End) -> End:
 
 
 def _bound(argument: list[Any], at: int) -> End:
-    """The number behind the operator at this place; <= and > have it before the end, >= and < behind it."""
+    """Return the number after the operator at this index, as an end: 1 (behind it) for <= and >, 0 (before it) for <
+    and >=.
+    """
     operator = argument[at]
     number = argument[at + 1] if len(argument) > at + 1 else None
     if not is_number(number):
@@ -494,7 +504,7 @@ def _in_range(number: Any) -> Any:
 
 
 def _token(argument: list[Any], at: int) -> str:
-    """A member as AWS's parser names it, or the end of the list."""
+    """Return the member in the notation of AWS's error texts; "]" for the end of the list."""
     if at >= len(argument):
         return "]"
     member = argument[at]
@@ -509,7 +519,7 @@ def _token(argument: list[Any], at: int) -> str:
 
 
 def _network(text: str) -> tuple[int, int]:
-    """The first and the last address of 10.0.0.0/24 or the like; bits behind the mask may be set and do not count."""
+    """Return the first and the last address of a network such as 10.0.0.0/24. Bits after the mask may be set."""
     address_text, slash, bits = text.partition("/")
     if not slash or "/" in bits:
         raise refused("Malformed CIDR, one '/' required")

@@ -1,12 +1,12 @@
-"""Filter policies: which messages of a topic a subscription gets.
+"""Filter policies: they decide which messages of a topic a subscription gets.
 
-A policy is JSON: each key of it must hold for the message (and), and of the list at a key one value suffices (or).
-``compile_policy`` reads the text once; a ``FilterIndex`` then asks the ``FilterPolicy`` about each message that it may
-match. Sources: the SNS developer guide, "Amazon SNS subscription
-filter policies", recordings of the service, and event-ruler, AWS's matcher, where both are silent.
+A policy is JSON. All of its keys must match the message (and); one value in the list of a key is enough (or).
+``compile_policy`` reads the text once. A ``FilterIndex`` then checks the ``FilterPolicy`` against each message that it
+may match. Sources: the SNS developer guide, "Amazon SNS subscription filter policies", recordings of the service, and
+event-ruler, AWS's matcher, where both are silent.
 
-``$or`` is multiplied out: a policy is a list of alternatives, and each of them is a list of conditions, one for each
-key. The limit of complexity, which is AWS's, bounds how many there are.
+``$or`` is expanded: a policy is a list of alternatives, and each alternative is a list of conditions, one for each key.
+AWS's limit of complexity bounds their number.
 """
 
 from collections.abc import Iterator
@@ -28,13 +28,13 @@ from elasticq.model.errors import quoted
 
 MESSAGE_ATTRIBUTES: Final = "MessageAttributes"
 MESSAGE_BODY: Final = "MessageBody"
-"""The two scopes."""
+"""The two scopes of filter policies."""
 
 __all__ = ["MESSAGE_ATTRIBUTES", "MESSAGE_BODY", "Alternative", "FilterPolicy", "InvalidFilterPolicy", "compile_policy"]
 
 
 class Alternative:
-    """Conditions of which all must hold, by their keys."""
+    """The conditions of one alternative with their keys. All of them must hold."""
 
     __slots__ = ("conditions",)
 
@@ -42,14 +42,14 @@ class Alternative:
         self.conditions = conditions
 
     def prepare(self, document: Document, budget: Budget) -> Iterator[None]:
-        """Do what takes long before ``holds``; yield where the budget is spent."""
+        """Do the slow work of ``holds`` in advance. Yield when the budget is spent."""
         for key, wanted in self.conditions:
             values = document.values.get(key)
             if values is not None:
                 yield from wanted.prepare(values, budget)
 
     def holds(self, document: Document) -> bool:
-        """Return whether each condition holds; the array elements in which they do may differ."""
+        """Return whether each condition holds. They may hold in different elements of arrays."""
         for key, wanted in self.conditions:
             values = document.values.get(key)
             if values is None:
@@ -60,7 +60,7 @@ class Alternative:
         return True
 
     def joint(self, document: Document) -> Conditions:
-        """Return the conditions that must hold in the same element of each array, if there are any."""
+        """Return the conditions that must hold in the same elements of arrays; empty if there is nothing to check."""
         if not document.is_forked or len(self.conditions) < 2:
             return []
         present = [(key, wanted) for key, wanted in self.conditions if key in document.values]
@@ -68,9 +68,11 @@ class Alternative:
 
 
 class FilterPolicy:
-    """A policy that was read. It never changes, so that subscriptions with the same text may share one.
+    """A compiled policy. It never changes, so subscriptions with the same text may share one.
 
-    alternatives: one of them must hold; is_of_body: the scope is MessageBody; takes_all: it is ``{}``.
+    - alternatives: One of them must hold.
+    - is_of_body: Whether the scope is MessageBody.
+    - takes_all: Whether it is ``{}``, which matches every message.
     """
 
     __slots__ = ("alternatives", "is_of_body", "takes_all")
@@ -81,7 +83,7 @@ class FilterPolicy:
         self.takes_all = any(not each.conditions for each in alternatives)
 
     def matches(self, attributes: MessageAttributes | None, body: str) -> bool:
-        """Return whether a message with these attributes and this body is for the subscription."""
+        """Return whether a message with these attributes and this body matches."""
         found: dict[Any, None] = {}
         for _ in self.match_in_steps(attributes, body, Budget(), found):
             pass
@@ -90,7 +92,9 @@ class FilterPolicy:
     def match_in_steps(
         self, attributes: MessageAttributes | None, body: str, budget: Budget, found: dict[Any, None]
     ) -> Iterator[None]:
-        """Do what ``matches`` does in slices: yield where the budget is spent, and add True to ``found``, if so."""
+        """Do the work of ``matches`` in slices. Yield when the budget is spent. Add True to ``found`` if the message
+        matches.
+        """
         if self.takes_all:
             found[True] = None
             return
@@ -107,7 +111,7 @@ class FilterPolicy:
 def match_in_steps(
     document: Document, asked: list[tuple[Any, Alternative]], budget: Budget, found: dict[Any, None]
 ) -> Iterator[None]:
-    """Add to ``found`` the keys of which an alternative is fulfilled; yield where the budget is spent."""
+    """Add to ``found`` the keys with a fulfilled alternative. Yield when the budget is spent."""
     if not document.has_scalars:
         return
     together: dict[Any, list[Conditions]] = {}
@@ -130,14 +134,16 @@ def match_in_steps(
             found[key] = None
 
 
-_COST: Final = 10  # of asking an alternative
+_COST: Final = 10  # the cost of checking an alternative
 
 
 MATCHES_NOTHING: Final = FilterPolicy([], is_of_body=False)
 
 
 def compile_policy(text: str, scope: str) -> FilterPolicy:
-    """Read a policy; ``scope`` is MESSAGE_ATTRIBUTES or MESSAGE_BODY. Raises InvalidFilterPolicy."""
+    """Return the compiled policy for the scope MESSAGE_ATTRIBUTES or MESSAGE_BODY. Raise InvalidFilterPolicy if
+    invalid.
+    """
     if len(text.encode("utf-8", "replace")) > limits.FILTER_POLICY_BYTES_MAX:
         raise refused(f"Filter policy can not be longer than {limits.FILTER_POLICY_BYTES_MAX} bytes")
     try:
@@ -158,7 +164,12 @@ def compile_policy(text: str, scope: str) -> FilterPolicy:
 
 
 class _Size:
-    """complexity: AWS's; alternatives: how many there are once $or is multiplied out; terms: conditions of all."""
+    """The size of a policy.
+
+    - complexity: As AWS counts it.
+    - alternatives: Their number after the expansion of $or.
+    - terms: The number of conditions of all alternatives.
+    """
 
     __slots__ = ("alternatives", "complexity", "terms")
 
@@ -168,12 +179,12 @@ class _Size:
         self.terms = terms
 
     def times(self, other: "_Size") -> "_Size":
-        """Of two that must hold both. Raises InvalidFilterPolicy."""
+        """Return the size of two parts that must both hold. Raise InvalidFilterPolicy if it is too large."""
         terms = self.terms * other.alternatives + other.terms * self.alternatives
         return _Size(self.complexity * other.complexity, self.alternatives * other.alternatives, terms).checked()
 
     def plus(self, other: "_Size") -> "_Size":
-        """Of two of which one suffices. Raises InvalidFilterPolicy."""
+        """Return the size of two parts of which one must hold. Raise InvalidFilterPolicy if it is too large."""
         return _Size(
             self.complexity + other.complexity, self.alternatives + other.alternatives, self.terms + other.terms
         ).checked()
@@ -185,10 +196,11 @@ class _Size:
 
 
 def _measured(policy: dict[str, Any], is_of_body: bool, depth: int, parts: int) -> _Size:
-    """The size of an object, before anything is made of it; its shape is judged, too. Raises InvalidFilterPolicy.
+    """Return the size of an object, before it is expanded. Raise InvalidFilterPolicy if it is too large or has a wrong
+    shape.
 
-    depth: of its keys, 1 at the top, where a branch of $or is as deep as the $or; parts: of the keys above it, where
-    a dot counts as a key, and so does a $or.
+    ``depth`` is that of its keys: 1 at the top, and the same for the branches of a $or. ``parts`` is the number of
+    parts of the keys above it. Each dot adds a part, and so does a $or.
     """
     size = _Size(1, 1, 0)
     for key, value in policy.items():
@@ -216,7 +228,9 @@ def _measured(policy: dict[str, Any], is_of_body: bool, depth: int, parts: int) 
 
 
 def _is_or(key: str, value: list[Any]) -> bool:
-    """Whether it is the operator: two or more objects, without a key that is an operator's name in a list."""
+    """Return whether it is the $or operator: a list of at least two objects, none with a key that is an operator's
+    name.
+    """
     if key != "$or" or len(value) < 2:
         return False
     for branch in value:
@@ -229,7 +243,9 @@ def _is_or(key: str, value: list[Any]) -> bool:
 
 
 def _multiplied_out(policy: dict[str, Any], path: str) -> list[Conditions]:
-    """The alternatives of an object whose keys begin with ``path``. Raises InvalidFilterPolicy."""
+    """Return the alternatives of an object whose keys begin with ``path``. Raise InvalidFilterPolicy if it
+    is invalid.
+    """
     alternatives: list[Conditions] = [[]]
     for key, value in policy.items():
         if isinstance(value, dict):

@@ -1,8 +1,8 @@
-"""The values of a message at one key, in the orders in which patterns find them.
+"""The values of a message at one key, sorted in the orders that patterns search.
 
-A filter policy may have 150 patterns at a key and a message 500,000 values, so no pattern looks at all of them. A
-prefix, a suffix, a range of numbers, a network or a text in any case is a *span* of keys in one order of the values. An
-order is made once for all subscriptions, if any of them asks for it.
+A filter policy may have 150 patterns at a key, and a message 500,000 values, so no pattern checks all of them. A
+prefix, a suffix, a range of numbers, a network or an equality without case is a *span* of keys in one order of the
+values. An order is created once for all subscriptions, when the first one needs it.
 """
 
 import ipaddress
@@ -16,29 +16,29 @@ from typing import Any, Final
 NUMBERS: Final = 0
 TEXTS: Final = 1
 ENDS: Final = 2
-"""Texts by their characters from the last one to the first."""
+"""The order of texts by their reversed characters."""
 LOWERED: Final = 3
 ADDRESSES: Final = 4
-"""Texts that are IP addresses, by their numbers; those of version 4 come first."""
+"""The order of texts that are IP addresses, by number; IPv4 comes first."""
 ORDERS: Final = 5
 
-PART: Final = 4_096  # values that are looked at at once
-SORTED: Final = 16_384  # values that are sorted at once
-LARGE: Final = 64  # values from which on orders are made in slices
-ADDRESS_CHARS_MAX: Final = 64  # an IPv6 address has at most 45, without the name of a zone behind it
+PART: Final = 4_096  # values that one step reads
+SORTED: Final = 16_384  # values that one step sorts
+LARGE: Final = 64  # from this number of values on, orders are created in slices
+ADDRESS_CHARS_MAX: Final = 64  # an IPv6 address has at most 45, without a zone name
 IPV6: Final = 1 << 128
-"""What the keys of addresses of version 6 begin with."""
+"""The number that is added to IPv6 addresses to form their keys."""
 _INTEGER_END: Final = 1 << 64
 _ENDLESS: Final = 1 << 62
 
 Sorted = tuple[list[Any], list[Any]]
-"""Sorted keys, and the values that they belong to in the same order."""
+"""Sorted keys, and their values in the same order."""
 End = tuple[Any, int]
-"""An end of a span: a key, and 0 for the place before it or 1 for the place behind it."""
+"""An end of a span: a key, and 0 for the position before it or 1 for the position behind it."""
 
 
 class Budget:
-    """How much may be done before others get their turn. A unit is about a tenth of a microsecond."""
+    """The work that may be done before other tasks run. A unit is about a tenth of a microsecond."""
 
     __slots__ = ("left",)
 
@@ -47,7 +47,7 @@ class Budget:
 
 
 class Truth:
-    """True or false in a message: Python's would be equal to 1 and 0, and AWS's are not."""
+    """True or false in a message. Python's booleans are equal to 1 and 0, but AWS's are not."""
 
     __slots__ = ("value",)
 
@@ -60,9 +60,10 @@ FALSE: Final = Truth(False)
 
 
 def scalar(value: Any) -> Any:
-    """Return the scalar of a value that JSON decoded to, which is neither a list nor an object.
+    """Return the scalar for a decoded JSON value that is neither a list nor an object.
 
-    A larger integer than 64 bits hold becomes a float: a client could choose many such integers with the same hash.
+    An integer of more than 64 bits becomes a float, because a client could choose many such integers with the same
+    hash.
     """
     if value is True:
         return TRUE
@@ -76,9 +77,9 @@ def scalar(value: Any) -> Any:
         return inf if value > 0 else -inf
 
 
-@lru_cache(maxsize=64)  # all subscriptions of a topic look at the same few values
+@lru_cache(maxsize=64)  # all subscriptions of a topic check the same few values
 def address_of(text: str) -> int | None:
-    """Return the key of a text that is an IP address; None for any other."""
+    """Return the key of a text that is an IP address, else None."""
     if len(text) > ADDRESS_CHARS_MAX:
         return None
     try:
@@ -89,12 +90,14 @@ def address_of(text: str) -> int | None:
 
 
 class Spans:
-    """Spans of the keys of one order, none of which touches another, the first one first."""
+    """Separate spans of the keys of one order, in ascending order."""
 
     __slots__ = ("highs", "lows", "order")
 
     def __init__(self, order: int, ends: list[tuple[End, End | None]]) -> None:
-        """``ends``: of each span, in any order, overlapping or empty; None: no upper end."""
+        """Merge the spans with these ends, which may overlap, be empty, and be in any order. None means no
+        upper end.
+        """
         self.order = order
         self.lows: list[End] = []
         self.highs: list[End | None] = []
@@ -115,13 +118,13 @@ class Spans:
         return high is None or (key, 0) < high
 
     def meet(self, keys: list[Any]) -> bool:
-        """Return whether one of some sorted keys is in one of the spans."""
+        """Return whether one of these sorted keys is in one of the spans."""
         if len(keys) > len(self.lows):
             return bool(self.found(keys))
         return any(self.has(key) for key in keys)
 
     def found(self, keys: list[Any]) -> list[tuple[int, int]]:
-        """Return where the keys in each span begin and where they end."""
+        """Return, for each span with keys, the index of its first key and the index behind its last key."""
         found = []
         for low, high in zip(self.lows, self.highs, strict=True):
             first = _place(keys, low)
@@ -141,9 +144,10 @@ def _place(keys: list[Any], end: End) -> int:
 
 
 class Values:
-    """The different scalars at one key.
+    """The distinct scalars at one key.
 
-    all: each once; scanned: by wildcard, the texts that it has found.
+    - all: The scalars.
+    - scanned: The matching texts by wildcard, as a cache.
     """
 
     __slots__ = ("_is_large", "_orders", "all", "scanned")
@@ -156,14 +160,14 @@ class Values:
 
     @property
     def is_large(self) -> bool:
-        """Whether it takes long to look at all of them. They must be complete."""
+        """Return whether checking all values takes long. The values must be complete."""
         if self._is_large is None:
             chars = [len(value) for value in self.all if isinstance(value, str)] if len(self.all) <= LARGE else []
             self._is_large = len(self.all) > LARGE or sum(chars) > PART
         return self._is_large
 
     def texts(self) -> Iterator[str]:
-        """The texts among them."""
+        """Return an iterator over the values that are texts."""
         return chain.from_iterable([texts for texts, _ in self.sorted_by(TEXTS)])
 
     @property
@@ -171,7 +175,7 @@ class Values:
         return sum([len(texts) for texts, _ in self.sorted_by(TEXTS)])
 
     def sort(self, order: int, budget: Budget) -> Iterator[None]:
-        """Make an order; yield where the budget is spent."""
+        """Create an order. Yield when the budget is spent."""
         if self._orders[order] is not None:
             return
         made: list[Sorted] = []
@@ -194,22 +198,22 @@ class Values:
         self._orders[order] = made
 
     def sorted_by(self, order: int) -> list[Sorted]:
-        """Return the parts of an order, which is made first if need be."""
+        """Return the parts of an order, each sorted by itself. Create it if necessary."""
         made = self._orders[order]
         if made is None:
             for _ in self.sort(order, Budget()):
                 pass
             made = self._orders[order]
-            assert made is not None, "it was made"
+            assert made is not None, "``sort`` creates it"
         return made
 
 
 _COSTS: Final[tuple[int, ...]] = (5, 5, 10, 10, 50)
-"""The work for each value in the order with this number."""
+"""The cost of a value in each order."""
 
 
 def _add_keys(order: int, values: list[Any], keys: list[Any], pairs: list[tuple[Any, Any]]) -> None:
-    """Add the keys of values: alone where they tell the value, else with it."""
+    """Add the keys of values. If a key determines its value, add it to ``keys``, else add both to ``pairs``."""
     if order == NUMBERS:
         keys += [value for value in values if isinstance(value, (int, float))]
         return

@@ -1,1 +1,1 @@
-"""Which message goes next: one ordering policy object per queue."""
+"""The order of messages: one object for each queue decides which message goes next."""

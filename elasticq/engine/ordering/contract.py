@@ -1,21 +1,21 @@
-"""What a kind of queue must do: an order keeps the index of a queue's messages and says which of them go next; rules
-judge what is sent to it.
+"""The contract of a kind of queue: an order is the index of a queue's messages, and rules check what is sent to it.
 
-Every message of the queue is in one of these states, which follow from its row, the time and the queue's settings:
+The order decides which messages are delivered next. Every message is in one of these states, which follow from its row,
+the time and the queue's settings:
 
-    untouched   it was never delayed and never received; it has no row, a range of sequences stands for it
-    delayed     it was never received, and is hidden until its deadline; it has no row, ``Delays`` stands for it
-    in flight   it was received, and is hidden until its deadline
-    returned    its deadline has passed
+    untouched   It was never delayed and never received. It has no row: a range of sequences represents it.
+    delayed     It was never received, and is invisible until its deadline. It has no row: ``Delays`` represents it.
+    in flight   It was received, and is invisible until its deadline.
+    returned    It was received, and its deadline has passed.
 
-Nothing is written down when a deadline passes: an order finds out at its next looks (``advance``). Of many deadlines
-that pass together each look moves the next ADVANCED_MAX messages, and the sweeper goes on with the rest. A deadline of
-a message in flight may be later than its row says, see ``Grace``. Contents of messages may be on disk only; where
-delivery of a message stands, and its group, is always known.
+Nothing is logged when a deadline passes. An order notices it the next time it advances (``advance``). If many deadlines
+pass together, each advance moves at most ADVANCED_MAX messages, and the sweeper moves the rest. A message in flight may
+have a later deadline than its row states, see ``Grace``. The content of a message may be on disk only. Its delivery
+state and its group are always in memory.
 
-``apply`` is the only caller of the methods that write, in this order: the content stands in ``contents`` already, and
-the row in ``rows`` where the queue ``keeps`` it, then ``join`` (unless the kind ``needs_group``, see kinds.py), then
-``insert``. The methods that read may move messages whose deadline has passed, and change nothing that anybody could
+``apply`` is the only caller of the methods that write. It first stores the content in ``contents``, and the row in
+``rows`` if the message needs one. Then it calls ``join`` (unless the kind ``needs_group``, see kinds.py), and then
+``insert``. The methods that read may move messages whose deadline has passed, but they change nothing that a client can
 see. Every order passes the tests of tests/engine/ordering/test_contract.py.
 """
 
@@ -34,30 +34,31 @@ from elasticq.engine.stored.delivery_rows import UNTOUCHED, Grace, Row
 from elasticq.engine.stored.mutations import MessageStored
 from elasticq.model.commands import SendMessage, SendMessageBatchEntry
 
-SKIPPED_MAX: Final = 1_000  # expired messages passed over in one choice; the sweeper takes them away
-AHEAD_MAX: Final = 512  # contents asked for at once: those of some pages
-ADVANCED_MAX: Final = 2_048  # messages that one look moves; more than a choice may take and pass over
-TAKEN_BETWEEN_LOOKS: Final = 64  # messages handed out before contents are looked for in advance again
+SKIPPED_MAX: Final = 1_000  # expired messages passed over in one choice; the sweeper deletes them
+AHEAD_MAX: Final = 512  # contents requested at once: those of a few pages
+ADVANCED_MAX: Final = 2_048  # messages that one advance moves; more than a choice may return and pass over
+TAKEN_BETWEEN_LOOKS: Final = 64  # messages handed out before contents are prefetched again
 
 
 class ContentsMissing(Exception):
-    """The contents of these messages are on disk only; once they are here, the command can be executed."""
+    """The error for a command that needs contents which are on disk only. The command can run once they are loaded."""
 
     def __init__(self, sequences: list[int]) -> None:
         super().__init__(sequences)
         self.sequences = sequences
 
     def with_ahead(self, ahead: Iterable[int]) -> "ContentsMissing":
-        """The same with others that will be asked for next."""
+        """Return this error with more sequences, which will be needed next."""
         return ContentsMissing([*self.sequences, *(each for each in ahead if each not in self.sequences)])
 
 
 class Rules(ABC):
-    """What the attributes of one queue say of the messages sent to it.
+    """The rules for messages sent to one queue, made from the queue's attributes.
 
-    idempotency_ms: for so long a MessageDeduplicationId is taken where messages need none; 0: they may not have one.
-    has_ids_by_group: the same deduplication id in another group is another one.
-    ahead_ms_max: how far ahead a message's own time of delivery may be; 0: messages have none.
+    - idempotency_ms: How long a MessageDeduplicationId is remembered if the kind does not require one. 0: messages may
+      not have one.
+    - has_ids_by_group: Whether equal deduplication ids in different groups are different ids.
+    - ahead_ms_max: How far in the future a message may schedule its own delivery. 0: messages cannot be scheduled.
     """
 
     __slots__ = ("ahead_ms_max", "has_ids_by_group", "idempotency_ms")
@@ -71,20 +72,22 @@ class Rules(ABC):
     def complete(
         self, stored: MessageStored, entry: SendMessage | SendMessageBatchEntry, delay_s: int, now_ms: int
     ) -> None:
-        """Check the entry's delay, group and deduplication id and write them into ``stored``, whose contents are right.
+        """Check the entry's delay, group and deduplication id, and write them into ``stored``.
 
-        delay_s: the queue's. Raises InvalidParameterValue.
+        The contents of ``stored`` are already valid. ``delay_s`` is the delay of the queue. Raise InvalidParameterValue
+        if one of the entry's values is invalid.
         """
 
     @abstractmethod
     def check_batch(self, entries: list[SendMessageBatchEntry]) -> None:
-        """Raises the InvalidParameterValue with which one of the entries fails the whole SendMessageBatch."""
+        """Raise InvalidParameterValue if one of the entries makes the whole SendMessageBatch fail."""
 
 
 class Order(ABC):
     """The index of one queue over its ``rows``.
 
-    has_groups: ``join`` may be called; where it is False, the kind's ``grouped`` order takes its place before.
+    - has_groups: Whether ``join`` may be called. If it is False, the kind's ``grouped`` order must replace this one
+      first.
     """
 
     __slots__ = ("_ages", "_contents", "_deadlines", "_delays", "_grace", "_heap", "_rows", "_untouched")
@@ -97,62 +100,73 @@ class Order(ABC):
         self._grace = grace
         self._ages = ages
         self._untouched = Ranges()
-        self._delays = Delays()  # of the messages that were never received
-        self._deadlines: dict[int, int] = {}  # of the messages that are in flight
-        self._heap: list[tuple[int, int]] = []  # (deadline, sequence); an entry that ``_deadlines`` denies is stale
+        self._delays = Delays()  # of the never-received messages
+        self._deadlines: dict[int, int] = {}  # sequence -> deadline of the messages in flight
+        self._heap: list[tuple[int, int]] = []  # (deadline, sequence); stale if ``_deadlines`` has another deadline
 
     # --- written by apply ---------------------------------------------------
 
     @abstractmethod
     def insert(self, sequence: int, row: Row) -> None:
-        """Adds a message that is not here: a new one, one of the rows on disk, or one that a roll-back brings back."""
+        """Add a message that is not in the order: a new one, a row from disk, or one that a roll-back restores."""
 
     @abstractmethod
     def remove(self, sequence: int, row: Row) -> None:
-        """Removes the message; ``row`` is its last row, which ``rows`` does not hold any more."""
+        """Remove the message. ``row`` is its last row, which is already deleted from ``rows``."""
 
     @abstractmethod
     def replace(self, sequence: int, old: Row, row: Row) -> None:
-        """Notes that a message's delivery state changed from ``old`` to ``row``; ``rows`` has the new row already."""
+        """Update the order after a message's row changed from ``old`` to ``row``. ``rows`` already has the new row."""
 
     @abstractmethod
     def join(self, sequence: int, name: str) -> None:
-        """Puts the message into this group; ``insert`` follows, unless ``insert_untouched`` came before."""
+        """Put the message into this group. ``insert`` follows, unless ``insert_untouched`` added the message before."""
 
     def insert_untouched(self, first: int, last: int) -> None:
-        """Adds never-touched messages, all behind those that are here; ``join`` follows for those in groups."""
+        """Add untouched messages, whose sequences are above all others in the order. ``join`` follows for those in
+        groups.
+        """
         self._untouched.add_range(first, last)
 
     def insert_delayed(self, sequences: list[int], due_ms: list[int]) -> None:
-        """Adds never-received messages that wait, all behind those that wait; ``join`` follows for those in groups."""
+        """Add delayed messages, whose sequences are above all other delayed ones. ``join`` follows for
+        those in groups.
+        """
         self._delays.add_all(sequences, due_ms)
 
     def prioritise(self, sequence: int, priority: int) -> None:
-        """Gives the message this priority; ``insert`` may follow. Only where the kind ``has_priorities``."""
+        """Set the priority of the message. ``insert`` may follow. Only for kinds that have ``has_priorities`` set."""
         raise AssertionError("the messages of this queue have no priorities")
 
     def set_default_priority(self, priority: int) -> None:
-        """Sets the priority of the messages that will come and name none; only where the kind ``has_priorities``."""
+        """Set the priority of future messages that name none. Only for kinds that have ``has_priorities`` set."""
         raise AssertionError("the messages of this queue have no priorities")
 
     @abstractmethod
     def set_turn(self, path: str, stored: Stored | None) -> None:
-        """Notes what is stored of the turns of a group, or of a node above groups, from now on."""
+        """Set the stored turn of a group, or of a node above groups. None: nothing is stored."""
 
     @abstractmethod
     def set_delay(self, delay_ms: int) -> None:
-        """Sets the delay of the queue (its DelaySeconds) from now on."""
+        """Set the delay of the queue, which is its DelaySeconds in milliseconds."""
 
     @abstractmethod
     def note_served(self, name: str, number: int) -> None:
-        """Notes what ``served`` of another member said of the group."""
+        """Store a pair that ``served`` returned on another member."""
 
     @abstractmethod
-    def hide_again(self, from_ms: int) -> None:
-        """Lets the next look judge anew what returned from flight at ``from_ms`` or later: the grace changed."""
+    def recheck_returned(self, from_ms: int) -> None:
+        """Treat messages that returned at ``from_ms`` or later as in flight again, because the grace changed.
+
+        The next advance checks their deadlines with the new grace.
+        """
 
     def forget_grace(self) -> None:
-        """Lets the next look judge anew the deadlines that a grace span prolonged: the span was taken back."""
+        """Set the deadlines that a grace span prolonged back to those of the rows, because a roll-back removed the
+        span.
+
+        The next advance checks them again.
+        """
         for sequence, deadline_ms in self._deadlines.items():
             if deadline_ms != (own_ms := self._rows[sequence].visible_at_ms):
                 self._deadlines[sequence] = own_ms
@@ -162,26 +176,26 @@ class Order(ABC):
 
     @abstractmethod
     def choose(self, now_ms: int, limit: int, sent_after_ms: int) -> list[int]:
-        """Returns up to ``limit`` messages that may be handed out now, the next one first, without the expired ones.
+        """Return up to ``limit`` messages that may be handed out at ``now_ms``, next one first, without expired ones.
 
-        sent_after_ms: a message that was sent then or before has expired. The choice of a smaller limit is the
-        beginning of that of a larger one. It ends before a message whose content is not in memory; where that is
-        the first one, ContentsMissing is raised, with it and what will be asked for next.
+        A message sent at ``sent_after_ms`` or before has expired. The result for a smaller limit is a prefix of that
+        for a larger one. The result ends before the first message whose content is not in memory. If that would leave
+        it empty, raise ContentsMissing with this message and those needed next.
         """
 
     def choose_in(self, partition: int, now_ms: int, limit: int, sent_after_ms: int) -> list[int]:
-        """Returns the messages of this partition that ``choose`` would return were there no others.
+        """Return the messages that ``choose`` would return if the queue had only the messages of this partition.
 
-        Only where the queue has partitions, as all that names them.
+        Only for queues with partitions, as all methods that name partitions.
         """
         raise AssertionError("this queue has no partitions")
 
     def open_partitions(self, now_ms: int) -> Set[int]:
-        """Returns the partitions of which messages may be handed out now, the expired ones among them."""
+        """Return the partitions that have messages to hand out at ``now_ms``, including expired ones."""
         raise AssertionError("this queue has no partitions")
 
     def partition_of(self, name: str) -> int:
-        """Returns the partition of the group ``name``, which need not be here."""
+        """Return the partition of the group ``name``, which need not have messages."""
         raise AssertionError("this queue has no partitions")
 
     def choose_behind(
@@ -194,82 +208,88 @@ class Order(ABC):
         may_miss: bool,
         partition: int | None = None,
     ) -> list[int]:
-        """Returns up to ``limit`` messages that only the lease's own messages in flight keep back (``blocks_groups``).
+        """Return up to ``limit`` messages that are blocked only by messages in flight of the same lease
+        (``blocks_groups``).
 
-        partition: the one that they are of; None: any. Raises ContentsMissing where the first one's content is not in
-        memory, unless ``may_miss``.
+        ``partition`` limits the result to one partition; None means any. If the content of the first message is not in
+        memory, raise ContentsMissing, unless ``may_miss`` is set.
         """
         return []
 
     def turns(self, sequences: list[int]) -> dict[str, Stored]:
-        """Returns what is to be stored, so that every member knows it, once these chosen messages are handed out."""
+        """Return the turns to store when these messages are handed out, so that all members have the same turns."""
         return {}
 
     @property
     def limits_groups(self) -> bool:
-        """Whether messages in flight may keep others of their group back, so that their removal lets these go."""
+        """Return whether messages in flight may block others of their group, so that a removal may make others
+        available.
+        """
         return False
 
     @abstractmethod
     def advance(self, now_ms: int) -> None:
-        """Moves messages whose deadline has passed, those first that came due first. O(1) if there is none.
+        """Move messages whose deadline has passed, earliest deadline first. It is O(1) if there are none.
 
-        It moves about ADVANCED_MAX at most, in O(log n) for each of them.
+        One call moves about ADVANCED_MAX messages at most, each in O(log n).
         """
 
     @abstractmethod
-    def cold_ahead(self) -> list[int]:
-        """Returns those of about the next AHEAD_MAX messages to be delivered whose contents are not in memory."""
+    def missing_ahead(self) -> list[int]:
+        """Return those of about the next AHEAD_MAX messages whose contents are not in memory."""
 
     @abstractmethod
     def progress(self, sequence: int) -> int:
-        """Returns how far delivery has come once ``sequence`` was handed out, for ``look_again_at``."""
+        """Return how far delivery has come once ``sequence`` is handed out, to compare with ``next_prefetch_at``."""
 
     @abstractmethod
-    def look_again_at(self, ahead: list[int], sequence: int) -> int:
-        """Returns the progress at which ``cold_ahead`` is to be asked next, after it answered ``ahead``."""
+    def next_prefetch_at(self, ahead: list[int], sequence: int) -> int:
+        """Return the progress at which to call ``missing_ahead`` again, after it returned ``ahead``."""
 
     @abstractmethod
     def is_in_flight(self, sequence: int, now_ms: int) -> bool:
-        """True if the message was received and its deadline has not passed."""
+        """Return whether the message was received and its deadline has not passed."""
 
     @abstractmethod
     def is_delayed(self, sequence: int, now_ms: int) -> bool:
-        """True if the message was never received and its delay has not passed."""
+        """Return whether the message was never received and its delay has not passed."""
 
     @abstractmethod
     def in_flight(self, now_ms: int) -> int:
-        """Counts the messages that are received and hidden, without those of a group that wait behind them.
+        """Return the number of messages in flight. Messages that only wait behind them in their groups do not count.
 
-        Messages that no look has moved yet are among them.
+        It includes messages whose deadline has passed but that no advance has moved yet.
         """
 
     @abstractmethod
     def counts(self, now_ms: int) -> Counts:
-        """Counts the messages that are visible, in flight and delayed, the expired ones among them."""
+        """Return how many messages are visible, in flight and delayed, including expired ones."""
 
     @abstractmethod
     def next_due_ms(self) -> int | None:
-        """Returns when the next message may become available by itself, or earlier, never later; None if none will."""
+        """Return a time at or before which the next deadline passes; None if no message waits for one.
+
+        The time may be too early, but is never too late.
+        """
 
     @abstractmethod
     def group_name(self, sequence: int) -> str | None:
-        """Returns the name of the group of a message that is here; None if it has none."""
+        """Return the name of the group of a message in the order; None if it has no group."""
 
     def priority(self, sequence: int) -> int:
-        """Returns the priority of a message that is here; only where the kind ``has_priorities``."""
+        """Return the priority of a message in the order. Only for kinds that have ``has_priorities`` set."""
         raise AssertionError("the messages of this queue have no priorities")
 
     @abstractmethod
     def served(self) -> list[tuple[str, int]]:
-        """Returns (group, number) of groups: what the order rests on besides the rows.
+        """Return (group, number) pairs: the ordering state that cannot be derived from the rows.
 
-        Of a FIFO queue's groups when they were last received from, of a standard queue's, and of its messages without
-        a group (an empty name), how many deliveries they had.
+        For a group of a FIFO queue, the number is the time of its newest receive. For a group of a standard queue, it
+        is the number of deliveries. An empty group name means the messages without a group.
         """
 
     def is_untouched(self, sequence: int) -> bool:
-        """Whether the message is here and was never delayed nor received."""
+        """Return whether the message is in the order and was never delayed and never received."""
         return sequence in self._untouched
 
     @property
@@ -278,38 +298,45 @@ class Order(ABC):
 
     @property
     def rowless_count(self) -> int:
-        """How many messages have no row in ``rows``: they were never received."""
+        """Return how many messages have no row in ``rows``, because they were never received."""
         return self._untouched.count + self._delays.count
 
     def rowless(self, sequence: int) -> Row | None:
-        """Returns where delivery of a message stands that has no row in ``rows``; None if it is not here."""
+        """Return the delivery state of a message that has no row in ``rows``; None if the order does not have it."""
         if sequence in self._untouched:
             return UNTOUCHED
         due_ms = self._delays.due_ms(sequence) if self._delays.count else 0
         return Row(due_ms) if due_ms else None
 
-    def delayed(self) -> Iterator[tuple[int, int]]:
-        """Yields (sequence, deadline) of the messages that were never received and have or had one, by sequence."""
-        return self._delays.items()
+    def delayed(self, above: int = -1) -> Iterator[tuple[int, int]]:
+        """Yield (sequence, deadline) of the never-received messages that have or had a delay, by sequence.
 
-    def untouched_pairs(self) -> list[tuple[int, int]]:
-        """Returns the ranges (first, last) of the messages that were never touched."""
-        return list(self._untouched.pairs())
+        above: only those with larger sequences.
+        """
+        return self._delays.items(above)
+
+    def untouched_pairs(self, above: int = -1) -> Iterator[tuple[int, int]]:
+        """Yield the ranges (first, last) of the untouched messages above ``above``."""
+        return self._untouched.pairs_above(above)
 
     def _sent_ms(self, sequence: int) -> int:
-        """Returns when the message was sent: maybe too late, never too early, if its content is on disk only."""
+        """Return when the message was sent. If its content is on disk only, the time may be too late, but not too
+        early.
+
+        It comes from ``Ages`` then.
+        """
         content = self._contents.get(sequence)
         return content.sent_ms if content is not None else self._ages.sent_by_ms(sequence)
 
 
-def is_behind(order: Order, now_ms: int) -> bool:
-    """Return whether there are messages that ``advance`` would move."""
+def has_due_messages(order: Order, now_ms: int) -> bool:
+    """Return whether ``advance`` would move a message."""
     due_ms = order.next_due_ms()
     return due_ms is not None and due_ms <= now_ms
 
 
 def passed(order: Order, now_ms: int) -> int:
-    """Count the messages in flight whose deadline has passed, and which no look has moved yet."""
+    """Return the number of messages whose deadline has passed, but that no advance has moved out of flight yet."""
     if not order._heap or order._heap[0][0] > now_ms:
         return 0
     grace, rows = order._grace, order._rows

@@ -1,10 +1,10 @@
-"""How many messages of a queue are in which state."""
+"""The numbers of messages of a queue in each state."""
 
 from msgspec import Struct
 
 
 class Counts(Struct, gc=False):
-    """The values of the three ApproximateNumberOfMessages attributes, which are exact here."""
+    """The values of the three ApproximateNumberOfMessages attributes. They are exact here."""
 
     visible: int
     in_flight: int

@@ -1,10 +1,10 @@
-"""When messages come due that were never received: sixteen bytes for each, and some more for those that come next.
+"""The due times of messages that were never received, in sixteen bytes each, and more for those due soon.
 
-The times stand beside the sequences in arrays, in chunks, by sequence. What comes next is found by time: each chunk
-has its soonest far message in one heap, and when that one is due, the next few of the chunk enter another heap one
-by one. So only near messages have objects of their own, at most a small part of a chunk that was looked at.
+The sequences and the times are in parallel arrays, in chunks ordered by sequence. The next due message is found in two
+steps. One heap holds the earliest far time of each chunk. When that time comes, the next few messages of the chunk
+enter the other heap, one entry each. So only near messages have objects of their own, a small part of a chunk at most.
 
-    far (arrays; a chunk's soonest one in ``_far``) ──> near (a heap entry each) ──due──> over (its time has OVER)
+    far (arrays; a chunk's earliest one in ``_far``) ──> near (one heap entry each) ──due──> over (OVER bit set)
 """
 
 from array import array
@@ -15,21 +15,23 @@ from heapq import heapify, heappop, heappush
 from typing import Final
 
 CHUNK_MAX: Final = 1_024
-NEAR_AT_ONCE: Final = 64  # messages of a chunk that come near together, so that each costs a small part of a look
+NEAR_AT_ONCE: Final = 64  # messages of a chunk that become near together, so that each costs a small part of a scan
 NEVER: Final = 1 << 62
-CHUNK_BYTES: Final = 160  # a chunk besides its arrays, about
-ENTRY_BYTES: Final = 128  # one of a heap: a tuple and two numbers
-OVER: Final = 1  # the lowest bit of a time, which stands in the bits above it
+CHUNK_BYTES: Final = 160  # approximate size of a chunk without its arrays
+ENTRY_BYTES: Final = 128  # approximate size of a heap entry: a tuple and two numbers
+OVER: Final = 1  # the lowest bit of a stored time; the bits above it hold the time
 _STALE_MIN: Final = 64
 
 
 class Chunk:
-    """Up to 2,048 messages that are neighbours by their sequences.
+    """Up to 2,048 messages with neighbouring sequences.
 
-    first: at most the first sequence; sequences: in ascending order; times: when each message is due, times two, plus
-    OVER once that was noticed; near_until_ms: each waiting message that is due by then has an entry in the heap of near
-    messages, and no message that is over was due later; far_ms: no other message is due before it, NEVER where there is
-    none.
+    - first: A lower bound of the sequences.
+    - sequences: The sequences in ascending order.
+    - times: For each message the due time times two, plus OVER once it was noticed.
+    - near_until_ms: Each waiting message due by this time has an entry in the near heap. No message that is over was
+      due later.
+    - far_ms: No other message is due before it. NEVER if there is none.
     """
 
     __slots__ = ("far_ms", "first", "near_until_ms", "sequences", "times")
@@ -42,54 +44,58 @@ class Chunk:
         self.far_ms = NEVER
 
     def place(self, sequence: int) -> int:
-        """Where the message is; -1 where it is not here."""
+        """Return the index of the message; -1 if it is not in the chunk."""
         sequences = self.sequences
         at = bisect_left(sequences, sequence)
         return at if at < len(sequences) and sequences[at] == sequence else -1
 
 
 class Delays:
-    """The delayed messages of one queue. count: all of them; waiting: those that were not seen to be due yet.
+    """The delayed messages of one queue.
 
-    next_ms: no message comes due before it, NEVER where none waits; it may be too soon, never too late.
+    - count: The number of all messages.
+    - waiting: The number of messages that were not yet noticed to be due.
+    - next_ms: No waiting message is due before it; it may be too early. NEVER if no message waits.
     """
 
-    __slots__ = ("_chunks", "_far", "_firsts", "_looks", "_near", "_stale_max", "count", "next_ms", "waiting")
+    __slots__ = ("_chunks", "_entry_count", "_far", "_firsts", "_near", "_stale_max", "count", "next_ms", "waiting")
 
     def __init__(self) -> None:
         self.count = 0
         self.waiting = 0
         self.next_ms = NEVER
         self._chunks: list[Chunk] = []
-        self._firsts: list[int] = []  # at most the first sequence of each chunk, and more than the last one before it
-        self._near: list[tuple[int, int]] = []  # (time, sequence); an entry that the arrays deny is stale
-        self._far: list[tuple[int, int, int, Chunk]] = []  # (far_ms, first, number, chunk), likewise
-        self._looks = 0  # numbers the entries of ``_far``, so that two chunks need not be compared
+        self._firsts: list[int] = []  # at most the first sequence of each chunk, and above the last one before it
+        self._near: list[tuple[int, int]] = []  # (time, sequence); stale if the arrays hold another time
+        self._far: list[tuple[int, int, int, Chunk]] = []  # (far_ms, first, number, chunk); may be stale, too
+        self._entry_count = 0  # numbers the entries of ``_far``, so that chunks are never compared
         self._stale_max = _STALE_MIN
 
-    # --- what is where ----------------------------------------------------------
+    # --- lookups ----------------------------------------------------------------
 
     def due_ms(self, sequence: int) -> int:
-        """Returns when the message is due, or was; 0 if it is not here."""
+        """Return when the message is or was due; 0 if it is not in here."""
         return self._time_of(sequence) >> 1
 
     def is_over(self, sequence: int) -> bool:
-        """Whether the message is here, and was seen to be due."""
+        """Return whether the message is in here and was noticed to be due."""
         return bool(self._time_of(sequence) & OVER)
 
     def waits(self, sequence: int) -> bool:
-        """Whether the message is here, and was not seen to be due yet."""
+        """Return whether the message is in here and was not yet noticed to be due."""
         time = self._time_of(sequence)
         return time != 0 and not time & OVER
 
-    def items(self) -> Iterator[tuple[int, int]]:
-        """Yields (sequence, when it is due, or was) in the order of sequences; nothing may change meanwhile."""
-        for chunk in self._chunks:
+    def items(self, above: int = -1) -> Iterator[tuple[int, int]]:
+        """Yield (sequence, due time) of the messages above ``above``, by sequence. Nothing may change meanwhile."""
+        for at in range(max(bisect_right(self._firsts, above) - 1, 0), len(self._chunks)):
+            chunk = self._chunks[at]
             for sequence, time in zip(chunk.sequences, chunk.times, strict=True):
-                yield sequence, time >> 1
+                if sequence > above:
+                    yield sequence, time >> 1
 
     def size_bytes(self) -> int:
-        """Returns about how much memory the times and the sequences take, and what is kept of those that come next."""
+        """Return about how much memory the arrays, the chunks and the heaps use."""
         arrays = sum([chunk.sequences.__sizeof__() + chunk.times.__sizeof__() for chunk in self._chunks])
         return arrays + len(self._chunks) * CHUNK_BYTES + (len(self._near) + len(self._far)) * ENTRY_BYTES
 
@@ -104,7 +110,7 @@ class Delays:
     # --- changes ----------------------------------------------------------------
 
     def add(self, sequence: int, due_ms: int) -> None:
-        """Adds a message that is not here; it waits, until it is seen to be due."""
+        """Add a message that is not in here. It waits until it is noticed to be due."""
         chunks = self._chunks
         if not chunks or sequence > chunks[-1].sequences[-1]:
             chunk = self._newest(sequence)
@@ -117,7 +123,7 @@ class Delays:
         self._enter(chunk, sequence, due_ms)
 
     def add_all(self, sequences: list[int], due_ms: list[int]) -> None:
-        """Adds messages whose sequences are greater than all that are here, as ``add`` does."""
+        """Add messages whose sequences are greater than all in here, as ``add`` does."""
         begin = 0
         while begin < len(sequences):
             chunk = self._newest(sequences[begin])
@@ -136,7 +142,7 @@ class Delays:
             begin += len(part)
 
     def remove(self, sequence: int) -> bool:
-        """Removes a message that is here; returns whether it was still waiting."""
+        """Remove a message that is in here. Return whether it was still waiting."""
         at = bisect_right(self._firsts, sequence) - 1
         chunk = self._chunks[at]
         place = chunk.place(sequence)
@@ -154,9 +160,9 @@ class Delays:
         return waited
 
     def take_due(self, now_ms: int, limit: int) -> list[tuple[int, int]]:
-        """Notes which messages are due, and returns those that were not noted before: (when, sequence), in order.
+        """Mark messages that are due by ``now_ms`` as over, and return them as (due time, sequence), in order.
 
-        It returns the first ``limit`` of them and leaves the rest for later calls.
+        At most ``limit`` messages are marked; later calls return the rest.
         """
         far, near = self._far, self._near
         found: list[tuple[int, int]] = []
@@ -184,7 +190,7 @@ class Delays:
         return found
 
     def passed(self, now_ms: int) -> int:
-        """Counts the waiting messages that are due."""
+        """Return the number of waiting messages that are due."""
         if self.next_ms > now_ms:
             return 0
         until = now_ms << 1
@@ -193,7 +199,7 @@ class Delays:
     # --- chunks -----------------------------------------------------------------
 
     def _newest(self, sequence: int) -> Chunk:
-        """The chunk to which ``sequence``, the largest of all, is to be added."""
+        """Return the chunk for ``sequence``, which is larger than all others."""
         chunks = self._chunks
         if not chunks or len(chunks[-1].sequences) >= CHUNK_MAX:
             chunks.append(Chunk(sequence, 0, array("q"), array("q")))
@@ -201,7 +207,7 @@ class Delays:
         return chunks[-1]
 
     def _insert(self, sequence: int, due_ms: int) -> Chunk:
-        """Puts a message that is not the last one into its place."""
+        """Insert a message that is not the last one at its place, and return its chunk."""
         firsts = self._firsts
         at = max(bisect_right(firsts, sequence) - 1, 0)
         chunk = self._chunks[at]
@@ -226,14 +232,14 @@ class Delays:
         del chunk.sequences[CHUNK_MAX:], chunk.times[CHUNK_MAX:]
         self._chunks.insert(at + 1, half)
         self._firsts.insert(at + 1, half.sequences[0])
-        if chunk.far_ms != NEVER:  # maybe too soon, for one of the two
+        if chunk.far_ms != NEVER:  # maybe too early for one of the two
             half.far_ms = chunk.far_ms
             self._enter_far(half)
 
-    # --- what comes next ----------------------------------------------------------
+    # --- the heaps ----------------------------------------------------------------
 
     def _enter(self, chunk: Chunk, sequence: int, due_ms: int) -> None:
-        """Enter the message into the heap by which it is found when it is due."""
+        """Enter the message into the near heap, or lower its chunk's ``far_ms`` if it is far."""
         if due_ms <= chunk.near_until_ms:
             heappush(self._near, (due_ms, sequence))
             if len(self._near) > self._stale_max:
@@ -245,17 +251,17 @@ class Delays:
             self.next_ms = due_ms
 
     def _enter_far(self, chunk: Chunk) -> None:
-        self._looks += 1
-        heappush(self._far, (chunk.far_ms, chunk.first, self._looks, chunk))
+        self._entry_count += 1
+        heappush(self._far, (chunk.far_ms, chunk.first, self._entry_count, chunk))
         if len(self._far) > _STALE_MIN + 2 * len(self._chunks):
             self._far[:] = [
                 (each.far_ms, each.first, at, each) for at, each in enumerate(self._chunks) if each.far_ms != NEVER
             ]
-            self._looks = len(self._chunks)
+            self._entry_count = len(self._chunks)
             heapify(self._far)
 
     def _bring_near(self, chunk: Chunk, now_ms: int) -> None:
-        """Move the next 64 far messages of the chunk into the heap of near ones, and all that are due by ``now_ms``."""
+        """Enter the next NEAR_AT_ONCE far messages of the chunk into the near heap, and all more due by ``now_ms``."""
         near_until = chunk.near_until_ms << 1 | OVER
         far = sorted([time for time in chunk.times if time > near_until])
         if far:
@@ -277,7 +283,7 @@ class Delays:
         self._stale_max = max(2 * len(near), _STALE_MIN)
 
     def _forget_entries(self) -> None:
-        """Forget all entries: none of the messages waits, so that all are stale."""
+        """Clear both heaps. No message waits, so all their entries are stale."""
         for _, _, _, chunk in self._far:
             chunk.far_ms = NEVER
         self._near, self._far = [], []
@@ -285,14 +291,14 @@ class Delays:
         self.next_ms = NEVER
 
 
-# --- what has come ----------------------------------------------------------------------
+# --- messages that are due ---------------------------------------------------------------
 
 
-def is_behind(known: OrderedDict[int, int], sequence: int, due_ms: int, *, was_received: bool) -> bool:
-    """Returns whether a message may stand behind all of ``known``, which tells since when each is available.
+def may_follow(known: OrderedDict[int, int], sequence: int, due_ms: int, *, was_received: bool) -> bool:
+    """Return whether a message may be appended to ``known``, which maps messages to the times they became available.
 
-    Delays that end together end in the order of sequences. Visibility timeouts may have been moved to the end of a
-    grace, from ends of their own; messages for which they end together stand as they came.
+    Delays that end together are ordered by sequence. Visibility timeouts that end together keep their order of arrival,
+    because a grace may have moved them to the same end.
     """
     if not known:
         return True
@@ -301,7 +307,7 @@ def is_behind(known: OrderedDict[int, int], sequence: int, due_ms: int, *, was_r
 
 
 def sorted_again(known: OrderedDict[int, int], *, was_received: bool) -> OrderedDict[int, int]:
-    """Returns ``known`` in the order of which ``is_behind`` speaks; a roll-back may have brought it out of it."""
+    """Return ``known`` in the order that ``may_follow`` defines. A roll-back may have broken that order."""
     if was_received:
         return OrderedDict(sorted(known.items(), key=lambda item: item[1]))
     return OrderedDict(sorted(known.items(), key=lambda item: (item[1], item[0])))

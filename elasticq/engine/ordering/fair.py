@@ -1,22 +1,21 @@
-"""Fair queues: standard queues whose messages have groups. Who holds much does not keep the others waiting.
+"""The order of fair queues: standard queues whose messages have groups. A busy tenant does not delay the others.
 
-A tenant is a MessageGroupId; a message without one is a tenant of its own. A
-tenant is noisy while it has at least NOISY_MIN messages in flight and these are
-more than a NOISY_SHARE-th of the queue's. A receive takes what is longest
-available of all quiet tenants, and only then of noisy ones, of the one with the
-fewest in flight first; nothing is held back. Who is noisy is looked at once a
-receive, and AWS calls its figures approximate. (AWS also counts processing time.)
+A tenant is a MessageGroupId. A message without one is a tenant of its own. A tenant is noisy if it has at least
+NOISY_MIN messages in flight, and these are more than one NOISY_SHARE-th of those of the queue. A receive first takes
+the longest available messages of all quiet tenants. Then it takes those of noisy tenants, fewest in flight first.
+Nothing is held back. Each receive determines once which tenants are noisy. AWS also counts processing time, and calls
+its figures approximate.
 
-Tenants with something to deliver stand in line by their next message. Within a
-tenant what came back and what was never received take turns, as in standard.py:
-a retry takes its tenant's next place, and with it that place's time in the line.
+Tenants with something to deliver wait in line, ordered by their next message. Within a tenant, returned and
+never-received messages take turns, as in standard.py. A retry gets its tenant's next place in the line, and the time of
+that place.
 
     a tenant's  members (untouched) ──┐
                 due (delay is over) ──┤
-                returned (came back) ─┴──> next message, ``listed`` in the line
+                returned             ─┴──> next message, ``listed`` in the line
 
-Fewer than NOISY_SHARE tenants are noisy at a time, so that a receive passes
-only these by. Groups are known also of messages whose contents are on disk.
+Fewer than NOISY_SHARE tenants are noisy at a time, so a receive skips only a few. The group of a message is known even
+if its content is on disk only.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -34,17 +33,17 @@ from elasticq.engine.stored.mutations import MessageStored
 
 NOISY_MIN: Final = 30
 NOISY_SHARE: Final = 10
-COUNTED_FROM: Final = 1 << 63  # larger than every sequence, by which progress was counted before the queue had tenants
+COUNTED_FROM: Final = 1 << 63  # above every sequence: before the queue had tenants, progress was a sequence
 
 Next = tuple[int, int]
-"""A message that can be delivered: (since when, sequence)."""
+"""A message that can be delivered: (time since which it is available, sequence)."""
 
 
 class FairOrder(StandardOrder):
     """The index of one standard queue with tenants.
 
-    ``_returned``, ``_due`` and ``_taken`` are of the messages without a group; ``_alone`` holds those of them that
-    were never touched.
+    ``_returned``, ``_due`` and ``_taken`` cover the messages without a group. ``_alone`` holds the untouched ones of
+    these.
     """
 
     __slots__ = ("_alone", "_line", "_progress", "_tenants")
@@ -72,11 +71,11 @@ class FairOrder(StandardOrder):
     # --- written by apply ---------------------------------------------------
 
     def join(self, sequence: int, name: str) -> None:
-        """Makes the message one of this tenant's. ``insert`` follows, or the message is here and was never touched."""
+        """Add the message to this tenant. Either ``insert`` follows, or the message is in the order and untouched."""
         tenant = self._tenants.join(sequence, name)
         content = self._contents.get(sequence)
         if content is not None:
-            content.group_id = tenant.name  # one string for all of a tenant
+            content.group_id = tenant.name  # one string object for all messages of a tenant
         if self._alone.discard(sequence):
             tenant.add(sequence)
             if tenant.first == sequence:
@@ -113,7 +112,7 @@ class FairOrder(StandardOrder):
         self._withdraw(sequence, old, tenant)
         self.insert(sequence, row)
         if tenant is not None and tenant.returned is not None:
-            self._line_up(tenant)  # it may be the other sort's turn now
+            self._line_up(tenant)  # the turn may have passed to the other sort of messages
 
     def remove(self, sequence: int, row: Row) -> None:
         tenant = self._tenants.of(sequence)
@@ -122,7 +121,7 @@ class FairOrder(StandardOrder):
             self._tenants.leave(sequence)
 
     def _withdraw(self, sequence: int, row: Row, tenant: Tenant | None) -> None:
-        """Forget where delivery of the message stands; it stays with its tenant."""
+        """Remove the message's delivery state from the order. The message stays with its tenant."""
         if tenant is None:
             super().remove(sequence, row)
             if not row.visible_at_ms:
@@ -152,7 +151,7 @@ class FairOrder(StandardOrder):
         return True
 
     def _line_up(self, tenant: Tenant) -> None:
-        """Enter the tenant into the line with its next message, which may be another one now."""
+        """Enter the tenant into the line with its next message, if that has changed."""
         entry = self._next_of(tenant)
         if entry == tenant.listed:
             return
@@ -166,7 +165,7 @@ class FairOrder(StandardOrder):
             heapify(self._line)
 
     def _next_of(self, tenant: Tenant) -> Next | None:
-        """Returns the message with which ``_waiting`` of the tenant begins; None if it has none to deliver."""
+        """Return the first message that ``_waiting`` yields for the tenant; None if it has none to deliver."""
         first = tenant.first
         if tenant.returned is None and tenant.due is None:
             return (self._sent_ms(first), first) if first else None
@@ -183,8 +182,8 @@ class FairOrder(StandardOrder):
         touched = [each for each in self._tenants if each.taken or each.in_flight or each.returned is not None]
         return super().served() + [(tenant.name, tenant.taken) for tenant in touched]
 
-    def hide_again(self, from_ms: int) -> None:
-        super().hide_again(from_ms)
+    def recheck_returned(self, from_ms: int) -> None:
+        super().recheck_returned(from_ms)
         for tenant in self._tenants:
             for sequence, due_ms in list((tenant.returned or {}).items()):
                 row = self._rows[sequence]
@@ -195,14 +194,15 @@ class FairOrder(StandardOrder):
     # --- read by handlers -----------------------------------------------------
 
     def _waiting(self, tenant: Tenant) -> Iterator[Next]:
-        """The messages of a tenant that can be delivered, in their order."""
+        """Return an iterator over the messages of a tenant that can be delivered, in their order."""
         tenant.sort()
         return self._in_turn(self._since(tenant, tenant.due or {}), tenant.returned or {}, tenant.taken)
 
     def _in_turn(self, fresh: Iterator[Next], returned: Mapping[int, int], taken: int) -> Iterator[Next]:
-        """Messages that came back and those that were never received, one by one; nothing may change meanwhile.
+        """Yield returned and never-received messages by turns. Nothing may change during the iteration.
 
-        A message that came back has the time of the one that it goes before, where that is longer available.
+        A returned message gets the time of the never-received message that it precedes, if that is earlier than its
+        own.
         """
         ahead = next(fresh, None)
         is_turn_of_fresh = taken % 2 == 1
@@ -217,7 +217,7 @@ class FairOrder(StandardOrder):
             ahead = next(fresh, None)
 
     def _since(self, untouched: Iterable[int], due: Mapping[int, int]) -> Iterator[Next]:
-        """Messages that were never received and since when each is available, longest first."""
+        """Yield never-received messages and the times since which they are available, earliest first."""
         delayed = iter(due.items())
         other = next(delayed, None)
         for sequence in untouched:
@@ -231,12 +231,12 @@ class FairOrder(StandardOrder):
             other = next(delayed, None)
 
     def choose(self, now_ms: int, limit: int, sent_after_ms: int) -> list[int]:
-        """Chooses as ``Order.choose`` says; the messages of quiet tenants come first."""
+        """Choose as ``Order.choose`` does, with the messages of quiet tenants first."""
         if self._delays.next_ms <= now_ms or (self._heap and self._heap[0][0] <= now_ms):
             self.advance(now_ms)
         contents = self._contents
         has_alone = self._alone.count or self._returned or self._due
-        if limit == 1 and not has_alone:  # shortcut: take the first in line if quiet
+        if limit == 1 and not has_alone:  # shortcut: take the first message in line if its tenant is quiet
             first = self._first_in_line()
             content = contents.get(first)
             if content is not None and content.sent_ms > sent_after_ms:
@@ -255,11 +255,11 @@ class FairOrder(StandardOrder):
             else:
                 return chosen
         if not chosen:
-            raise ContentsMissing([sequence, *(other for other in self.cold_ahead() if other != sequence)])
+            raise ContentsMissing([sequence, *(other for other in self.missing_ahead() if other != sequence)])
         return chosen
 
     def _first_in_line(self) -> int:
-        """Returns the next message of the first tenant in line if that one is quiet, else 0."""
+        """Return the next message of the first tenant in line if that tenant is quiet, else 0."""
         line = self._line
         while line:
             entry = line[0]
@@ -276,30 +276,32 @@ class FairOrder(StandardOrder):
     def _look(self) -> "_View":
         return _View(self, self._in_turn(self._since(self._alone, self._due), self._returned, self._taken))
 
-    def cold_ahead(self) -> list[int]:
+    def missing_ahead(self) -> list[int]:
         with self._look() as look:
             ahead = list(islice(iter(look.next, None), AHEAD_MAX))
         return [sequence for sequence in ahead if sequence not in self._contents]
 
     def progress(self, sequence: int) -> int:
-        """Counts the messages handed out, as the sequences of tenants are not delivered in growing order."""
+        """Return the number of messages handed out, because sequences of tenants are not delivered in order."""
         return COUNTED_FROM + self._progress
 
-    def look_again_at(self, ahead: list[int], sequence: int) -> int:
+    def next_prefetch_at(self, ahead: list[int], sequence: int) -> int:
         return COUNTED_FROM + self._progress + max(len(ahead) // 2, TAKEN_BETWEEN_LOOKS)
 
 
 def with_groups(before: Order) -> FairOrder:
-    """Returns the order that takes the place of a standard order when the first message with a group comes."""
-    assert isinstance(before, StandardOrder), "only a standard order has a fair one in its place"
-    return before.go_on_as(FairOrder)
+    """Return the order that replaces a standard order when the first message with a group arrives."""
+    assert isinstance(before, StandardOrder), "only a standard order can become a fair one"
+    return before.converted_to(FairOrder)
 
 
 class _View:
-    """One pass over what can be delivered, in the order of delivery; nothing may change meanwhile.
+    """One pass over the messages that can be delivered, in the order of delivery. Nothing may change during the pass.
 
-    heads: the next message, and an iterator of the others, of each quiet tenant that was met and of the messages
-    without a group; noisy: the noisy tenants met; met: the entries of all, put back into the line at the end.
+    - heads: The next message and an iterator over the following ones, for each quiet tenant met and for the messages
+      without a group.
+    - noisy: The noisy tenants met.
+    - met: The entries of all tenants met, which return to the line at the end.
     """
 
     __slots__ = ("_heads", "_line", "_met", "_noisy", "_order", "_ranks")
@@ -326,7 +328,7 @@ class _View:
             heappush(self._heads, (*head, waiting))
 
     def next(self) -> int | None:
-        """Returns the sequence of the next message; None if there is none."""
+        """Return the sequence of the next message; None if there is none."""
         self._meet()
         if not self._heads:
             return self._next_of_noisy()
@@ -339,13 +341,13 @@ class _View:
         return sequence
 
     def _meet(self) -> None:
-        """Take from the line the tenants that come before the next message; all of them while only noisy ones came."""
+        """Pop the tenants ahead of the next message from the line. Keep popping while all of them are noisy."""
         line, heads, order = self._line, self._heads, self._order
         while line and (not heads or line[0] < heads[0]):
             entry = heappop(line)
             tenant = order._tenants.of(entry[1])
             if tenant is None or tenant.listed != entry or (self._met and self._met[-1] == entry):
-                continue  # the entry is stale: the tenant stands elsewhere in the line, or not at all
+                continue  # the entry is stale: the tenant has another place in the line, or none
             self._met.append(entry)
             if order._is_noisy(tenant):
                 self._noisy.append(tenant)
@@ -353,7 +355,7 @@ class _View:
                 self._push(order._waiting(tenant))
 
     def _next_of_noisy(self) -> int | None:
-        """Returns the next message of the noisy tenant with the fewest in flight, counting what this look took."""
+        """Return the next message of the noisy tenant with the fewest in flight, including those taken in this pass."""
         if self._ranks is None:
             self._ranks = []
             for tenant in self._noisy:

@@ -1,22 +1,19 @@
-"""FIFO queues: within a group strictly in order, from the oldest message up to the first one in flight.
+"""The order of FIFO queues: within a group strictly in order, from the oldest message up to the first one in flight.
 
-A group is free while its oldest message could be handed out: it is not in
-flight, and the queue's delay is over for it. Free groups wait in line, the one
-that became free first in front:
+A group is free while its oldest message could be handed out: it is not in flight, and the queue's delay is over for it.
+Free groups wait in line, ordered by the latest of these times:
 
-    head never received    when it was sent and its delay was over ┐
-    head came back         when its visibility ended               ├ the latest of these
-    any of the group       when one of it was last received        ┘
+    oldest message never received    when it was sent, plus the queue's delay
+    oldest message returned          when its visibility timeout ended
+    any message of the group         when one was last received
 
-so a group that was received from goes behind those that wait, and all of the
-line follows from the rows. (AWS: a group goes to the end when it is free
-again; in one recording it did not, and no client may rely on it.)
+So a group that was received from goes behind those that wait, and the line is derived from the rows. AWS documents that
+a group goes to the end when it is free again. In one recording it did not, and no client may rely on it.
 
-The line is a heap of (since, first message); ``_free`` tells which entries are
-true. Messages are untouched, in flight, or came back; unlike a standard queue's
-they need no list of those that came back: their groups hold all in order. The
-delay is the queue's of this moment, whatever it was at the send, and ends by
-sent time: ``_ripe`` is the newest untouched message whose delay is over.
+The line is a heap of (since, first message); ``_free`` has the valid entries. Messages are untouched, in flight or
+returned. Unlike a standard queue, a FIFO queue has no list of returned messages, because the groups hold all messages
+in order. The delay is always the queue's current one, whatever it was at the send. Delays end in the order of sent
+times: ``_ripe`` is the newest untouched message whose delay is over.
 """
 
 from collections.abc import Iterable
@@ -47,16 +44,19 @@ from elasticq.engine.stored.mutations import MessageStored
 from elasticq.model.commands import SendMessage, SendMessageBatchEntry
 from elasticq.model.errors import InvalidParameterValue
 
-GROUPS_AHEAD_MAX: Final = 128  # groups in line whose next contents are looked for
-GROUP_AHEAD_MAX: Final = 10  # messages of each: one receive
+GROUPS_AHEAD_MAX: Final = 128  # groups in line whose next contents are prefetched
+GROUP_AHEAD_MAX: Final = 10  # messages of each of them: one receive
 
 
 SCOPE_AT_CREATION: Final = "elasticq.DeduplicationScope"
-"""A hidden attribute with DeduplicationScope at the creation: later changes do not change what a duplicate is."""
+"""An internal attribute: DeduplicationScope at the creation. Later changes of it do not change what a duplicate is."""
 
 
 class FifoRules(Rules):
-    """A message has a group and a deduplication id, if need be a hash of its body; it has no delay of its own."""
+    """The rules of a FIFO queue: a message needs a group and a deduplication id, and has no delay of its own.
+
+    The deduplication id may be a hash of the body.
+    """
 
     __slots__ = ("_is_by_content",)
 
@@ -83,7 +83,9 @@ class FifoRules(Rules):
             raise contents.deduplication_missing()
 
     def check_batch(self, entries: list[SendMessageBatchEntry]) -> None:
-        """An entry without a group, or that cannot be deduplicated, fails the whole call, as on AWS."""
+        """Raise InvalidParameterValue if an entry has no group or cannot be deduplicated. As on AWS, the whole call
+        fails.
+        """
         if any(entry.message_group_id is None for entry in entries):
             raise InvalidParameterValue(contents.NO_GROUP)
         if not self._is_by_content and any(entry.message_deduplication_id is None for entry in entries):
@@ -91,7 +93,7 @@ class FifoRules(Rules):
 
 
 class FifoOrder(Order):
-    """The index of one FIFO queue; its ``_deadlines`` are those of the messages in flight."""
+    """The index of one FIFO queue. Its ``_deadlines`` are those of the messages in flight."""
 
     __slots__ = ("_delay_ms", "_free", "_groups", "_is_delay_new", "_line", "_ripe", "_taken")
 
@@ -99,7 +101,7 @@ class FifoOrder(Order):
         super().__init__(rows, contents, grace, ages)
         self._groups = Groups(Group)
         self._line: list[tuple[int, int]] = []
-        self._free: dict[int, int] = {}  # first message of a free group -> since when
+        self._free: dict[int, int] = {}  # first message of a free group -> time since which it is free
         self._delay_ms = 0
         self._is_delay_new = False
         self._ripe = 0
@@ -108,16 +110,16 @@ class FifoOrder(Order):
     # --- written by apply ---------------------------------------------------
 
     def insert(self, sequence: int, row: Row) -> None:
-        """Adds a new message, or one whose group ``join`` named before."""
+        """Add a new message, or one whose group ``join`` already set."""
         groups = self._groups
         group = groups.of(sequence) if sequence <= groups.newest else None
         if group is None:
             content = self._contents[sequence]
             group = groups.join(sequence, content.group_id or "")
             if content.group_id:
-                content.group_id = group.name  # one string for all of a group
+                content.group_id = group.name  # one string object for all messages of a group
             if not row.visible_at_ms and not self._delay_ms and group.first == sequence and sequence > self._ripe:
-                self._untouched.add(sequence)  # many sends: the short way
+                self._untouched.add(sequence)  # shortcut for many sends
                 self._enter_line(group, sequence, content.sent_ms)
                 return
         self._place(sequence, row)
@@ -142,11 +144,11 @@ class FifoOrder(Order):
             return
         if not row.visible_at_ms:
             self._line_up(group)
-        elif group.listed:  # in flight, or treated so until the next look
+        elif group.listed:  # in flight, or treated as such until the next advance
             self._leave_line(group)
 
     def remove(self, sequence: int, row: Row) -> None:
-        """Removes the message; the next one of its group may be free now."""
+        """Remove the message. The next message of its group may become available."""
         if row.visible_at_ms:
             self._deadlines.pop(sequence, None)
         else:
@@ -168,11 +170,13 @@ class FifoOrder(Order):
                 heapify(self._heap)
         else:
             self._untouched.add(sequence)
-            if sequence <= self._ripe:  # a roll-back brought it back, or its number is given anew
+            if sequence <= self._ripe:  # a roll-back restored it, or its sequence is used again
                 self._ripe = sequence - 1
 
     def _line_up(self, group: Group) -> None:
-        """Enter the group into the line, or take it out, after its first message or that one's delivery has changed."""
+        """Enter the group into the line or remove it, after its first message or the delivery state of that one
+        changed.
+        """
         first = group.first
         if group.listed != first and group.listed:
             self._leave_line(group)
@@ -194,7 +198,7 @@ class FifoOrder(Order):
         self._line = lined_up(self._line, self._free, first, since_ms)
 
     def _leave_line(self, group: Group) -> None:
-        """Take the group, which is in the line, out of it."""
+        """Remove the group, which is in the line, from it."""
         del self._free[group.listed]
         group.listed = 0
 
@@ -218,15 +222,15 @@ class FifoOrder(Order):
             self._line_up(group)
 
     def set_turn(self, path: str, stored: Stored | None) -> None:
-        """Does nothing: groups go by when they were last received from."""
+        """Do nothing: groups are ordered by the time of their last receive."""
 
     def set_delay(self, delay_ms: int) -> None:
-        """Sets the queue's DelaySeconds, which holds for the messages that are here, too."""
+        """Set the queue's delay, which also applies to messages already in the queue."""
         if delay_ms != self._delay_ms:
             self._delay_ms = delay_ms
             self._is_delay_new = True
 
-    def hide_again(self, from_ms: int) -> None:
+    def recheck_returned(self, from_ms: int) -> None:
         for sequence, row in self._rows.items():
             if row.visible_at_ms and sequence not in self._deadlines and self._grace.deadline(row) >= from_ms:
                 self._place(sequence, row)
@@ -253,7 +257,7 @@ class FifoOrder(Order):
             del deadlines[sequence]
             self._line_up_if_first(sequence).changes += 1
         if not deadlines:
-            self._deadlines, self._heap = {}, []  # all stale; an emptied dict keeps the room of its fullest day
+            self._deadlines, self._heap = {}, []  # all stale; an emptied dict keeps its largest capacity
         if self._delay_ms or self._is_delay_new:
             self._ripen(now_ms)
 
@@ -265,7 +269,10 @@ class FifoOrder(Order):
         return group
 
     def _ripen(self, now_ms: int) -> None:
-        """Notes which delays are over: they end in the order of sequences, which is that of sent times."""
+        """Move ``_ripe`` past the messages whose delay is over.
+
+        Delays end in the order of sequences, because that is the order of sent times.
+        """
         if self._is_delay_new:
             self._is_delay_new = False
             self._ripe = self._ages.newest_sent_by(now_ms - self._delay_ms)
@@ -279,18 +286,20 @@ class FifoOrder(Order):
             self._line_up_if_first(sequence)
 
     def choose(self, now_ms: int, limit: int, sent_after_ms: int) -> list[int]:
-        """Chooses as ``Order.choose`` says: as many messages of one group as it has, and then of the next."""
+        """Choose as ``Order.choose`` does: all available messages of one group, then those of the next."""
         if self._delay_ms or self._is_delay_new or (self._heap and self._heap[0][0] <= now_ms):
             self.advance(now_ms)
         try:
             return self._choose_from(self._line, self._free, limit, sent_after_ms)
         except ContentsMissing as missing:
-            raise missing.with_ahead(self.cold_ahead()) from None
+            raise missing.with_ahead(self.missing_ahead()) from None
 
     def _choose_from(
         self, line: list[tuple[int, int]], free: dict[int, int], limit: int, sent_after_ms: int
     ) -> list[int]:
-        """Chooses among the groups of a line, as ``choose``; ContentsMissing tells the first missing message alone."""
+        """Choose among the groups of one line, as ``choose`` does. ContentsMissing has only the first
+        missing message.
+        """
         chosen: list[int] = []
         looked_at: list[tuple[int, int]] = []
         skipped_max = SKIPPED_MAX
@@ -299,7 +308,7 @@ class FifoOrder(Order):
             if free.get(entry[1]) != entry[0] or (looked_at and looked_at[-1] == entry):
                 heappop(line)
                 continue
-            if limit == 1:  # the first message of a free group is not hidden: only its age is to be checked
+            if limit == 1:  # the first message of a free group is visible: only its age must be checked
                 content = self._contents.get(entry[1])
                 if content is not None and content.sent_ms > sent_after_ms:
                     chosen.append(entry[1])
@@ -321,7 +330,9 @@ class FifoOrder(Order):
         return chosen
 
     def _choose_of_group(self, group: Iterable[int], limit: int, sent_after_ms: int, chosen: list[int]) -> int:
-        """Adds to ``chosen``; returns how many expired messages were passed over. Raises ContentsMissing."""
+        """Add messages to ``chosen`` and return how many expired ones were skipped. Raise ContentsMissing if a content
+        is missing.
+        """
         contents, deadlines = self._contents, self._deadlines
         skipped = 0
         for sequence in group:
@@ -348,7 +359,7 @@ class FifoOrder(Order):
         may_miss: bool,
         partition: int | None = None,
     ) -> list[int]:
-        """Chooses as ``Order.choose_behind`` says: what stands behind the lease's messages at a group's beginning."""
+        """Choose as ``Order.choose_behind`` does: the messages behind those of the lease at the start of a group."""
         self.advance(now_ms)
         self._find_groups(taken)
         chosen: list[int] = []
@@ -367,7 +378,7 @@ class FifoOrder(Order):
                     if not chosen and not may_miss:
                         raise
                     break
-                if len(chosen) > before:  # as if they were taken already: each of them changes the group once
+                if len(chosen) > before:  # treat them as taken: taking each of them changes the group once
                     progress.last, progress.changes = chosen[-1], group.changes + len(chosen) - before
         return chosen
 
@@ -379,7 +390,7 @@ class FifoOrder(Order):
         taken.new.clear()
 
     def _last_of(self, taken: LeaseGroups, group: Group) -> int:
-        """Returns the last of the messages in flight that the group begins with, if all are the lease's; else 0."""
+        """Return the last of the group's oldest messages that are in flight in this lease; 0 if the oldest is not."""
         last = 0
         for sequence in group:
             row = self._rows.get(sequence)
@@ -392,19 +403,19 @@ class FifoOrder(Order):
             last = sequence
         return last
 
-    def cold_ahead(self) -> list[int]:
-        """Returns messages of groups in line, then the oldest of all messages, whose contents are not in memory."""
-        ahead = self._cold_of(self._line, self._free)
+    def missing_ahead(self) -> list[int]:
+        """Return messages whose contents are not in memory: those of groups in line, then the oldest of all."""
+        ahead = self._missing_of(self._line, self._free)
         if len(ahead) < AHEAD_MAX:
             oldest = islice(self._untouched, AHEAD_MAX - len(ahead))
             ahead.update(dict.fromkeys(x for x in oldest if x not in self._contents))
         return list(ahead)
 
-    def _cold_of(self, line: list[tuple[int, int]], free: dict[int, int]) -> dict[int, None]:
-        """Returns messages of groups in this line whose contents are not in memory, AHEAD_MAX or a few more."""
+    def _missing_of(self, line: list[tuple[int, int]], free: dict[int, int]) -> dict[int, None]:
+        """Return messages of groups in this line whose contents are not in memory: AHEAD_MAX or a few more."""
         contents = self._contents
         ahead: dict[int, None] = {}
-        # The front of a heap is nearly in order, and nobody is hurt if a later group's contents come sooner.
+        # The front of a heap is nearly in order, and it does no harm to load a later group's contents early.
         for since_ms, first in islice(line, 2 * GROUPS_AHEAD_MAX):
             group = self._groups.of(first) if free.get(first) == since_ms else None
             if group is not None:
@@ -414,10 +425,10 @@ class FifoOrder(Order):
         return ahead
 
     def progress(self, sequence: int) -> int:
-        """Counts the messages handed out, as the sequences of groups are not delivered in growing order."""
+        """Return the number of messages handed out, because sequences of groups are not delivered in order."""
         return self._taken
 
-    def look_again_at(self, ahead: list[int], sequence: int) -> int:
+    def next_prefetch_at(self, ahead: list[int], sequence: int) -> int:
         return self._taken + max(len(ahead) // 2, TAKEN_BETWEEN_LOOKS)
 
     def is_in_flight(self, sequence: int, now_ms: int) -> bool:
@@ -440,7 +451,7 @@ class FifoOrder(Order):
         return Counts(visible=visible, in_flight=in_flight, delayed=delayed)
 
     def _ripest(self, now_ms: int) -> int:
-        """Returns the newest untouched message whose delay is over, whether a look has noted it or not."""
+        """Return the newest untouched message whose delay is over at ``now_ms``, even if ``_ripe`` is older."""
         first = self._untouched.first_above(self._ripe)
         if first is None or self._sent_ms(first) + self._delay_ms > now_ms:
             return self._ripe
@@ -457,9 +468,9 @@ class FifoOrder(Order):
 
 
 def lined_up(line: list[tuple[int, int]], free: dict[int, int], first: int, since_ms: int) -> list[tuple[int, int]]:
-    """Enters the group whose first message is ``first`` into a line and its table; returns the line, maybe a new one.
+    """Enter the group whose first message is ``first`` into ``line`` and ``free``, and return the line.
 
-    It is made anew, of the table alone, once most of its entries are stale.
+    If most entries of the line are stale, return a new line made from ``free``.
     """
     free[first] = since_ms
     heappush(line, (since_ms, first))

@@ -1,8 +1,8 @@
-"""The message groups of a queue: which messages each has, in order, and whose group a message is.
+"""The message groups of a queue: the messages of each group, in order, and the group of each message.
 
-Every message is in here until it is deleted, also when its content is on disk
-only; so it costs about 12 bytes: eight in its group, four in the table of
-group numbers. A group costs about 350 bytes and goes with its last message.
+Every message is in here until it is deleted, even if its content is on disk only. So it costs only about 12 bytes:
+eight in its group, four in the table of group numbers. A group costs about 350 bytes and is deleted with its last
+message.
 """
 
 from array import array
@@ -11,20 +11,22 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Final, Generic, TypeVar
 
-from elasticq.engine.ordering.delays import is_behind, sorted_again
+from elasticq.engine.ordering.delays import may_follow, sorted_again
 
 CHUNK_BITS: Final = 8
 _OFFSETS: Final = (1 << CHUNK_BITS) - 1
 _TRIMMED_FROM: Final = 32
-_ROOMY_FROM: Final = 256  # in a shorter group it costs nothing to move all messages
+_ROOMY_FROM: Final = 256  # in a shorter group it is cheap to move all messages
 _ROOM_SHARE: Final = 16
-_SPARE_MAX: Final = 1_024  # groups without messages that are kept for the next ones
+_SPARE_MAX: Final = 1_024  # empty groups that are kept for reuse
 
 
 class Members:
-    """Messages of one group in the order of their sequences. first: the oldest, 0 if there is none.
+    """Messages of one group in the order of their sequences.
 
-    changes: grows with each change after which messages before the newest one taken may be another lease's.
+    - first: The oldest message; 0 if there is none.
+    - changes: A counter. It grows with each change after which another lease may hold messages before the newest one
+      received.
     """
 
     __slots__ = ("_begin", "_sequences", "changes", "first", "name", "number")
@@ -35,28 +37,28 @@ class Members:
         self.number = number
         self.first = 0
         self._sequences = array("Q")
-        self._begin = 0  # messages before it are gone; trimmed in bulk so that the front costs O(1)
+        self._begin = 0  # messages before it are gone; trimmed in bulk, so the front costs O(1)
 
-    def begin_anew(self, name: str) -> None:
-        """Makes this the group ``name``, without messages."""
+    def reset(self, name: str) -> None:
+        """Reuse this object as the group ``name``, without messages."""
         self.name = name
         self.first = self._begin = 0
         del self._sequences[:]
 
     def __iter__(self) -> Iterator[int]:
-        """Yields the messages, oldest first; they must not be changed meanwhile."""
+        """Yield the messages, oldest first. They must not change during the iteration."""
         sequences = self._sequences
         for at in range(self._begin, len(sequences)):
             yield sequences[at]
 
     def after(self, sequence: int) -> Iterator[int]:
-        """Yields the messages behind ``sequence``, oldest first; they must not be changed meanwhile."""
+        """Yield the messages after ``sequence``, oldest first. They must not change during the iteration."""
         sequences = self._sequences
         for at in range(bisect_right(sequences, sequence, self._begin), len(sequences)):
             yield sequences[at]
 
     def add(self, sequence: int) -> None:
-        """Adds a message at the end, or at its place if a roll-back brings it back."""
+        """Add a message at the end, or at its place if a roll-back restores it."""
         sequences = self._sequences
         if not self.first or sequence > sequences[-1]:
             sequences.append(sequence)
@@ -67,13 +69,13 @@ class Members:
             self.first = sequence
 
     def _insert(self, sequence: int) -> None:
-        """Puts a message at its place; near the front the few before it are moved, not the backlog behind it."""
+        """Insert a message at its place. Near the front, move the few messages before it, not the backlog after it."""
         sequences, begin = self._sequences, self._begin
         at = bisect_left(sequences, sequence, begin)
         if at - begin > len(sequences) - at or len(sequences) - begin < _ROOMY_FROM:
             sequences.insert(at, sequence)
             return
-        if not begin:  # room for the next ones, too
+        if not begin:  # free places for the next ones, too
             begin = len(sequences) // _ROOM_SHARE
             sequences[0:0] = array("Q", bytes(8 * begin))
             at += begin
@@ -82,9 +84,9 @@ class Members:
         self._begin = begin - 1
 
     def remove(self, sequence: int) -> bool:
-        """Removes a message; True if it was the only one: none may be added after that before ``begin_anew``.
+        """Remove a message. Return whether it was the only one; then call ``reset`` before any other ``add``.
 
-        The message stands near the front: the few before it are moved, not the backlog behind it.
+        A message is usually near the front, so the few messages before it are moved, not the backlog after it.
         """
         sequences, begin = self._sequences, self._begin
         if self.first == sequence and begin + 1 == len(sequences):
@@ -109,8 +111,8 @@ class Members:
 class Group(Members):
     """One group of a FIFO queue with all its messages.
 
-    received_ms: of the newest receive of one of its messages; listed: its first message while the group
-    waits in line, else 0.
+    - received_ms: The time of the newest receive of one of its messages; 0 if unknown.
+    - listed: Its first message while the group is in line, else 0.
     """
 
     __slots__ = ("listed", "received_ms")
@@ -120,7 +122,7 @@ class Group(Members):
         self.received_ms = 0
         self.listed = 0
 
-    def begin_anew(self, name: str) -> None:
+    def reset(self, name: str) -> None:
         self.name = name
         self.first = self._begin = self.received_ms = self.listed = 0
         del self._sequences[:]
@@ -133,7 +135,7 @@ class Group(Members):
 
 
 class Counted(Members):
-    """A group some of whose messages are members. count: its messages wherever they stand."""
+    """A group that lists only some of its messages as members. ``count`` is the number of all its messages."""
 
     __slots__ = ("count",)
 
@@ -142,16 +144,16 @@ class Counted(Members):
         self.count = 0
 
     def enter(self, sequence: int) -> None:
-        """Counts a message in; ``add`` or ``put_back`` says where its delivery stands."""
+        """Count a message in. ``add`` or ``put_back`` may then list it."""
         self.count += 1
 
     def leave(self, sequence: int) -> bool:
-        """Counts a message out; True if it was the last."""
+        """Count a message out. Return whether it was the last."""
         self.count -= 1
         return not self.count
 
     def remove(self, sequence: int) -> bool:
-        """Removes a message as ``Members.remove`` does, but others may be added afterwards."""
+        """Remove a message as ``Members.remove`` does, but allow ``add`` afterwards."""
         if not super().remove(sequence):
             return False
         del self._sequences[:]
@@ -160,11 +162,12 @@ class Counted(Members):
 
 
 class Tenant(Counted):
-    """One group of a standard queue; the members are those that were never touched.
+    """One group of a standard queue. Its members are the untouched messages.
 
-    returned: when those that came back became available; due: likewise of those that were never received, whose
-    delay is over; listed: its next message (since when, sequence) as it stands in the line, None if there is none;
-    taken: how many deliveries its messages had, by which what came back and what was never received take turns.
+    - returned: Its returned messages, with the times since which they are available; None if there are none.
+    - due: Its never-received messages whose delay is over, with the times when it ended; None if there are none.
+    - listed: Its next message in the line as (time since which it is available, sequence); None if it has none.
+    - taken: The number of deliveries of its messages. It decides whose turn it is: returned or never-received messages.
     """
 
     __slots__ = ("_is_sorted", "due", "in_flight", "listed", "returned", "taken")
@@ -178,12 +181,12 @@ class Tenant(Counted):
         self.taken = 0
         self._is_sorted = True
 
-    def begin_anew(self, name: str) -> None:
-        super().begin_anew(name)
+    def reset(self, name: str) -> None:
+        super().reset(name)
         self.taken = 0
 
     def put_back(self, sequence: int, due_ms: int, was_received: bool) -> None:
-        """Note that the message can be delivered since ``due_ms``, again or, after its delay, for the first time."""
+        """Store that the message is available since ``due_ms``, because its visibility timeout or its delay ended."""
         known = self.returned if was_received else self.due
         if known is None:
             known = OrderedDict()
@@ -191,12 +194,12 @@ class Tenant(Counted):
                 self.returned = known
             else:
                 self.due = known
-        elif not is_behind(known, sequence, due_ms, was_received=was_received):
-            self._is_sorted = False  # a roll-back brought an old deadline back
+        elif not may_follow(known, sequence, due_ms, was_received=was_received):
+            self._is_sorted = False  # a roll-back restored an old deadline
         known[sequence] = due_ms
 
     def take_back(self, sequence: int, was_received: bool) -> None:
-        """Take the message from among those that ``put_back`` noted."""
+        """Remove a message that ``put_back`` stored."""
         known = self.returned if was_received else self.due
         assert known is not None
         del known[sequence]
@@ -207,7 +210,7 @@ class Tenant(Counted):
                 self.due = None
 
     def sort(self) -> None:
-        """Bring what came back, and what is due, into the order of the times when it did."""
+        """Sort the returned and the due messages by the times since which they are available."""
         if self._is_sorted:
             return
         if self.returned is not None:
@@ -218,7 +221,7 @@ class Tenant(Counted):
 
 
 class Level(Counted):
-    """The messages of one priority, whose name is that number; the members are those that can be handed out."""
+    """The messages of one priority, whose name is that number. Its members can be handed out."""
 
     __slots__ = ("priority",)
 
@@ -226,8 +229,8 @@ class Level(Counted):
         super().__init__(name, number)
         self.priority = int(name)
 
-    def begin_anew(self, name: str) -> None:
-        super().begin_anew(name)
+    def reset(self, name: str) -> None:
+        super().reset(name)
         self.priority = int(name)
 
 
@@ -235,7 +238,7 @@ Kind = TypeVar("Kind", Group, Tenant, Level, Counted)
 
 
 class Groups(Generic[Kind]):
-    """Keeps groups by name, and the group of each message."""
+    """The groups of one queue by name, and the group of each message."""
 
     __slots__ = ("_by_name", "_by_number", "_chunks", "_free_numbers", "_kind", "_spare", "newest")
 
@@ -246,7 +249,7 @@ class Groups(Generic[Kind]):
         self._spare: list[Kind] = []  # groups without messages, which keep their numbers
         self._free_numbers: list[int] = []
         self.newest = 0  # the largest sequence that was ever in a group
-        # sequence >> CHUNK_BITS -> group numbers, and behind them how many of them are not 0
+        # sequence >> CHUNK_BITS -> group numbers; the last element counts those that are not 0
         self._chunks: dict[int, array[int]] = {}
 
     def __len__(self) -> int:
@@ -259,15 +262,15 @@ class Groups(Generic[Kind]):
         return self._by_name.get(name)
 
     def of(self, sequence: int) -> Kind | None:
-        """Returns the group of a message; None if it is in none."""
+        """Return the group of a message; None if it has none."""
         chunk = self._chunks.get(sequence >> CHUNK_BITS)
         return self._by_number[chunk[sequence & _OFFSETS]] if chunk is not None else None
 
     def join(self, sequence: int, name: str) -> Kind:
-        """Puts a message that is in no group into the group ``name``, and returns the group."""
+        """Add a message, which has no group yet, to the group ``name``, and return the group."""
         group = self._by_name.get(name)
         if group is None:
-            group = self._found(name)
+            group = self._add_group(name)
         group.enter(sequence)
         chunk = self._chunks.get(sequence >> CHUNK_BITS)
         if chunk is None:
@@ -279,17 +282,17 @@ class Groups(Generic[Kind]):
         return group
 
     def _add_chunk(self, key: int) -> "array[int]":
-        """Makes a new chunk; removes the chunk that was the newest if it is empty."""
+        """Create and return a chunk. Delete the newest chunk so far if it is empty."""
         newest = self._chunks.get(self.newest >> CHUNK_BITS)
         if newest is not None and not newest[-1]:
             del self._chunks[self.newest >> CHUNK_BITS]
         chunk = self._chunks[key] = array("I", bytes(4 * (_OFFSETS + 2)))
         return chunk
 
-    def _found(self, name: str) -> Kind:
+    def _add_group(self, name: str) -> Kind:
         if self._spare:
             group = self._by_name[name] = self._spare.pop()
-            group.begin_anew(name)
+            group.reset(name)
             self._by_number[group.number] = group
             return group
         number = self._free_numbers.pop() if self._free_numbers else len(self._by_number)
@@ -301,7 +304,7 @@ class Groups(Generic[Kind]):
         return group
 
     def leave(self, sequence: int) -> Kind:
-        """Takes a message out of its group, which is returned; a group goes with its last message."""
+        """Remove a message from its group and return the group. The group is deleted with its last message."""
         chunk = self._chunks[sequence >> CHUNK_BITS]
         group = self._by_number[chunk[sequence & _OFFSETS]]
         assert group is not None

@@ -1,8 +1,8 @@
-"""The kinds of queue: a row for each says everything in which it differs from the others.
+"""The kinds of queue: one row for each kind lists everything in which it differs from the others.
 
-Nobody else asks which kind a queue is of; whoever must know a difference asks ``queue.kind`` for it. A new kind is a
-file beside this one with its order (contract.py says what that must do) and its rules of sends, a row here, and its
-line among the orders of the shared tests.
+Other modules do not check the kind of a queue. They read the difference from ``queue.kind``. To add a kind, write a
+module in this folder with its order (see contract.py) and its rules. Then add a row here, and the order to those of the
+shared tests.
 """
 
 import re
@@ -41,40 +41,49 @@ BOOLEAN: Final = ("true", "false")
 
 
 class Kind(Struct, frozen=True, kw_only=True):
-    """One kind of queue, which a queue has from its creation on. What is not said is as in standard queues.
+    """One kind of queue. A queue keeps its kind for ever. Fields with a default have the value of standard queues.
 
-    How it is told apart:
-        name: as people call it.
-        aws_type: the type that AWS would name. Dead letters, moved and copied messages stay in queues of one type.
-        marker, marker_value: the attribute that makes a queue of this kind at its creation; empty: no attribute does.
-        name_pattern, name_words: which names its queues may have, and what is answered to another one.
-    What orders its messages and judges its sends (contract.py):
-        order: makes the order of a queue without messages.
-        grouped: gives what takes the place of an order that knows no groups once a message with a group comes.
-        partitioned: makes the order of a queue without messages that has so many partitions; None: it cannot have any.
-        shared: gives what takes the place of an order once the queue's attributes say otherwise how groups share; None:
-        that cannot be said.
-        rules: made of a queue's attributes.
-    Attributes that only this kind has, as queue_attributes.py reads them:
-        ranges: the lowest and the highest number; choices: the texts that are taken; checks: what looks at other
-        texts; defaults: what is shown where nothing was set;
-        refused: attributes of other kinds that are refused in words of their own.
-    What a send must hold and what is remembered of it:
-        needs_group: every message has a MessageGroupId; the order takes it from a new message's content by itself.
-        deduplicates_all: every message has a deduplication id, which is taken for five minutes.
-        delays_messages: a delay begins at the send and stands in the message; else all messages have the queue's
-        delay of the moment.
-        has_sequence_numbers: results and received messages carry a SequenceNumber.
-    What a receive gives:
-        blocks_groups: a message in flight keeps back those behind it in its group, so that its removal lets the
-        next one go.
-        has_priorities: each message has a priority, which the order knows of every message and which may be changed.
-        remembers_attempts: a ReceiveRequestAttemptId answers the same messages again; else it is ignored.
-        refuses_when_full: a receive that does not wait is answered OverLimit where too many messages are in flight;
-        else it is empty.
-        has_strict_handles: a receipt handle can delete and hide its message only while the message is in flight
-        under it.
-        renews_dead_letters: the age of a dead letter counts from its arrival; else from its first send.
+    Identity:
+
+        name: The name of the kind in texts for people.
+        aws_type: The type that AWS would name. Dead letters, moved and copied messages stay in queues of one type.
+        marker, marker_value: The attribute and value that make a new queue one of this kind. Empty: no attribute does.
+        name_pattern, name_words: The pattern of valid queue names, and the error text for other names.
+
+    Order and rules (contract.py):
+
+        order: Makes the order of a queue without messages.
+        grouped: Returns the order that replaces one without groups when a message with a group arrives.
+        partitioned: Makes the order of an empty queue with this number of partitions. None: no partitions.
+        shared: Returns the order for changed attributes of sharing. None: the kind has no such attributes.
+        rules: Makes the rules from a queue's attributes.
+
+    Attributes of this kind only, as queue_attributes.py reads them:
+
+        ranges: The lowest and the highest number.
+        choices: The valid texts.
+        checks: The functions that check other texts.
+        defaults: The values that are shown if nothing was set.
+        refused: Attributes of other kinds, with the error text for each.
+
+    Sends:
+
+        needs_group: Every message has a MessageGroupId. The order reads it from a new message's content itself.
+        deduplicates_all: Every message has a deduplication id, which is remembered for five minutes.
+        delays_messages: The delay is fixed at the send and stored with the message. Otherwise the queue's current
+            delay applies to all messages.
+        has_sequence_numbers: Results and received messages carry a SequenceNumber.
+
+    Receives:
+
+        blocks_groups: A message in flight blocks those behind it in its group, and its removal releases the next one.
+        has_priorities: Each message has a priority, which the order knows and which can be changed.
+        remembers_attempts: A repeated ReceiveRequestAttemptId returns the same messages. Otherwise it is ignored.
+        refuses_when_full: A receive without waiting raises OverLimit if too many messages are in flight. Otherwise its
+            result is empty.
+        has_strict_handles: A receipt handle can delete its message, or change its visibility, only while the message is
+            in flight under this handle.
+        renews_dead_letters: The age of a dead letter counts from its arrival. Otherwise it counts from its first send.
     """
 
     name: str
@@ -105,12 +114,12 @@ class Kind(Struct, frozen=True, kw_only=True):
     renews_dead_letters: bool = False
 
     def exchanges_with(self, other: "Kind") -> bool:
-        """True if messages may go from a queue of this kind to one of the other, and back."""
+        """Return whether messages may move from a queue of this kind to one of the other, and back."""
         return self.aws_type == other.aws_type
 
 
 _ONLY_FIFO: Final = "You can specify the {} only when FifoQueue is set to true."
-_AT_CREATION: Final = f"{ORDER} can only be priority, is said at the creation of a queue, and not of a FIFO queue."
+_AT_CREATION: Final = f"{ORDER} can only be priority, and only be set when a queue is created that is not a FIFO queue."
 _ONLY_PRIORITY: Final = f"You can specify the {DEFAULT_PRIORITY} only when {ORDER} is set to priority."
 _PRIORITY_REFUSED: Final = {ORDER: _AT_CREATION, DEFAULT_PRIORITY: _ONLY_PRIORITY}
 _SHARING_REFUSED: Final = {
@@ -169,7 +178,7 @@ FIFO: Final = replace(
     },
     refused={
         IDEMPOTENCY_WINDOW: (
-            f"You can specify the {IDEMPOTENCY_WINDOW} only for standard queues: FIFO queues have theirs."
+            f"You can specify the {IDEMPOTENCY_WINDOW} only for standard queues: FIFO queues have a fixed window."
         ),
         **_PRIORITY_REFUSED,
         **_SHARING_REFUSED,
@@ -211,7 +220,7 @@ MARKERS: Final = frozenset(kind.marker for kind in _MARKED)
 
 
 def kind_of(attributes: dict[str, str]) -> Kind:
-    """Returns the kind of a queue that has these attributes, or is to be made with them."""
+    """Return the kind of a queue that has these attributes or will be created with them."""
     for kind in _MARKED:
         if attributes.get(kind.marker, "").lower() == kind.marker_value:
             return kind
@@ -219,5 +228,5 @@ def kind_of(attributes: dict[str, str]) -> Kind:
 
 
 def kind_named(name: str) -> Kind:
-    """Returns the kind that AWS's rules give a queue of this name; for queues that do not exist, or not any more."""
+    """Return the kind that AWS's naming rules imply. It is for queues that do not exist or were deleted."""
     return FIFO if has_fifo_suffix(name) else STANDARD

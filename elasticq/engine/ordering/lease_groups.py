@@ -1,7 +1,7 @@
-"""Remembers what a lease received from a queue whose groups wait for messages in flight. It can be built anew any time.
+"""The progress of leases in the groups of FIFO queues, where messages in flight block the rest of their group.
 
-A lease may receive what stands behind its own messages. To find it without a walk through all of them, each look
-remembers how far the last one came.
+A lease may receive the messages behind its own in a group. To find them without visiting all of its messages, each
+search remembers how far the last one came. This progress can be rebuilt from the lease's calls at any time.
 """
 
 from elasticq.engine.ordering.groups import Group
@@ -9,10 +9,10 @@ from elasticq.engine.stored.mutations import LeaseCalled
 
 
 class GroupProgress:
-    """How far a lease has come in one group.
+    """The progress of a lease in one group.
 
-    last: the newest message up to which all in flight were the lease's, 0 if there is none; changes: the group's
-    number of changes when that was found.
+    - last: The newest message up to which the lease holds all messages in flight; 0 if there is none.
+    - changes: The group's number of changes when ``last`` was found.
     """
 
     __slots__ = ("changes", "last")
@@ -25,8 +25,10 @@ class GroupProgress:
 class LeaseGroups:
     """The messages of one lease and their groups.
 
-    calls: the receive calls that were learnt; delivery_numbers: by sequence, of the lease's messages; groups: those of
-    its messages; new: messages whose group has not been looked for yet.
+    - calls: The receive calls that were learnt.
+    - delivery_numbers: The delivery numbers of the lease's messages by sequence.
+    - groups: The progress in each group found.
+    - new: Messages whose group was not looked up yet.
     """
 
     __slots__ = ("calls", "delivery_numbers", "groups", "new")
@@ -38,7 +40,7 @@ class LeaseGroups:
         self.new: list[int] = []
 
     def learn(self, calls: dict[int, LeaseCalled]) -> None:
-        """Takes over the calls that came since the last look."""
+        """Add the calls that are newer than those already learnt."""
         fresh = []
         for number in reversed(calls):
             if self.calls.get(number) is calls[number]:

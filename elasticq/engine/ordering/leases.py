@@ -1,10 +1,15 @@
-"""Leases: messages that a reader takes under numbered receives, and that are all held, committed or lost together.
+"""Leases: messages that a client receives in numbered calls, and then holds, commits or loses together.
 
-The ReceiveRequestAttemptId ``NAME/BATCH/PARTITION/CALL`` makes a receive one of the lease (queue, NAME, BATCH,
-PARTITION): the same id answers the same messages as long as the lease lives, an empty answer seals it, all its
-messages share one deadline, and once it is over no id of it is ever answered with messages again. The handles
-``lease:NAME/BATCH/`` and ``lease:NAME/BATCH/PARTITION`` commit, renew and give back. What makes a source of these
-that loses nothing when it is killed: docs/leases.md.
+The ReceiveRequestAttemptId ``NAME/BATCH/PARTITION/CALL`` makes a receive part of the lease (queue, NAME, BATCH,
+PARTITION).
+
+- A call with the same id returns the same messages while the lease is alive.
+- An empty answer seals the lease.
+- All messages of a lease have the same deadline.
+- After the end of the lease, no call with one of its ids returns messages.
+
+The handles ``lease:NAME/BATCH/`` and ``lease:NAME/BATCH/PARTITION`` commit, renew and return leases. docs/leases.md
+describes how to build a source on them that loses nothing when it is killed.
 """
 
 import re
@@ -24,21 +29,21 @@ from elasticq.engine.stored.mutations import (
     LeaseSet,
 )
 
-_NUMBER: Final = "(0|[1-9][0-9]{0,14})"  # exact in any client's language; the longest id has AWS's 128 characters
+_NUMBER: Final = "(0|[1-9][0-9]{0,14})"  # exact in JavaScript, too; the longest id has 128 characters, AWS's limit
 _BATCH: Final = f"([A-Za-z0-9_.-]{{1,80}})/{_NUMBER}/"
 _ATTEMPT: Final = re.compile(f"{_BATCH}{_NUMBER}/{_NUMBER}")
 _HANDLE: Final = re.compile(f"lease:{_BATCH}(?:{_NUMBER})?")
 HANDLE_PREFIX: Final = "lease:"
-ENDED_AT_ONCE_MAX: Final = 1_000  # leases whose end one command writes down
+ENDED_AT_ONCE_MAX: Final = 1_000  # leases whose end one command stores
 _NEVER_MS: Final = 1 << 62
 
 Key = tuple[int, str, int, int]
-"""Queue id, name, batch, partition."""
+"""(queue id, name, batch, partition)."""
 Batch = tuple[int, str, int]
 
 
 class Attempt(Struct, frozen=True, gc=False):
-    """What a leased receive's ReceiveRequestAttemptId says."""
+    """The parts of a leased receive's ReceiveRequestAttemptId."""
 
     name: str
     batch: int
@@ -47,7 +52,7 @@ class Attempt(Struct, frozen=True, gc=False):
 
 
 class Handle(Struct, frozen=True, gc=False):
-    """What a lease's handle says; ``partition`` None: all leases of the batch."""
+    """The parts of a lease's handle. ``partition`` None: all leases of the batch."""
 
     name: str
     batch: int
@@ -55,22 +60,23 @@ class Handle(Struct, frozen=True, gc=False):
 
 
 def read_attempt(attempt_id: str | None) -> Attempt | None:
-    """None for an id that is not of a lease's form."""
+    """Return the parts of the id; None if it is not one of a lease."""
     found = _ATTEMPT.fullmatch(attempt_id) if attempt_id else None
     return Attempt(found[1], int(found[2]), int(found[3]), int(found[4])) if found else None
 
 
 def read_lease_handle(handle: str | None) -> Handle | None:
-    """None for a handle that is not of a lease's form."""
+    """Return the parts of the handle; None if it is not one of a lease."""
     found = _HANDLE.fullmatch(handle) if handle and handle.startswith(HANDLE_PREFIX) else None
     return Handle(found[1], int(found[2]), None if found[3] is None else int(found[3])) if found else None
 
 
 class Lease:
-    """One lease. calls: what each numbered receive was answered, without messages for the one that sealed it.
+    """One lease.
 
-    ended_ms: 0 while it lives, as far as was written down: past its deadline it is over all the same.
-    messages: how many its calls got, kept after its end, when the calls are not.
+    - calls: The stored answer of each numbered receive. The one that sealed the lease has no messages.
+    - ended_ms: When the end was stored; 0 before. A lease whose deadline has passed is over even if this is 0.
+    - messages: The number of messages received. It stays after the end, when the calls are deleted.
     """
 
     __slots__ = ("calls", "deadline_ms", "ended_ms", "groups", "messages", "opened_ms", "state")
@@ -82,18 +88,21 @@ class Lease:
         self.state = LEASE_OPEN
         self.messages = 0
         self.calls: dict[int, LeaseCalled] = {}
-        self.groups: LeaseGroups | None = None  # where groups wait for their messages in flight
+        self.groups: LeaseGroups | None = None  # only for kinds with ``blocks_groups``
 
     @property
     def is_sealed(self) -> bool:
         return self.state == LEASE_SEALED
 
     def lives(self, grace: Grace, now_ms: int) -> bool:
-        """Not ended, and its deadline has not passed: the same moment at which its messages become visible."""
+        """Return whether the lease has not ended and its deadline has not passed.
+
+        Its messages become visible at the same moment at which this changes.
+        """
         return not self.ended_ms and now_ms < grace.until_ms(self.deadline_ms)
 
     def as_set(self, key: Key, *, deadline_ms: int = 0, ended_ms: int = 0, state: str = "") -> LeaseSet:
-        """All but its calls, with what is given instead of what is."""
+        """Return this lease, without its calls, as a LeaseSet with the given fields replaced."""
         return LeaseSet(
             *key,
             self.opened_ms,
@@ -105,9 +114,10 @@ class Lease:
 
 
 class Leases:
-    """All leases of a member; only ``apply`` writes here.
+    """All leases of a member. Only ``apply`` writes here.
 
-    living: those whose end is not written down; ended: the others, oldest end first.
+    - living: The leases without a stored end.
+    - ended: The other leases, oldest end first.
     """
 
     __slots__ = ("_batches", "_of_queue", "_over_from_ms", "ended", "living")
@@ -116,8 +126,8 @@ class Leases:
         self.living: dict[Key, Lease] = {}
         self.ended: dict[Key, Lease] = {}
         self._batches: dict[Batch, dict[int, Lease]] = {}
-        self._of_queue: dict[int, dict[Key, Lease]] = {}  # the living ones
-        self._over_from_ms: dict[int, int] = {}  # by queue: before this none of its living leases is over
+        self._of_queue: dict[int, dict[Key, Lease]] = {}  # only living leases
+        self._over_from_ms: dict[int, int] = {}  # by queue: no living lease of it is over before this time
 
     def __len__(self) -> int:
         return len(self.living) + len(self.ended)
@@ -126,7 +136,7 @@ class Leases:
         return self.living.get(key) or self.ended.get(key)
 
     def of_batch(self, queue_id: int, handle: Handle) -> list[tuple[int, Lease]]:
-        """(partition, lease) of those that the handle names, in order."""
+        """Return the leases that the handle names as (partition, lease), by partition."""
         found = self._batches.get((queue_id, handle.name, handle.batch), {})
         if handle.partition is None:
             return sorted(found.items(), key=lambda item: item[0])
@@ -137,20 +147,20 @@ class Leases:
         return [*self.living.items(), *self.ended.items()]
 
     def newest(self) -> Iterator[tuple[Key, Lease]]:
-        """The living ones, then those that ended last first. Not to be changed meanwhile."""
+        """Yield the living leases, then the ended ones, newest end first. Nothing may change during the iteration."""
         yield from self.living.items()
         yield from reversed(self.ended.items())
 
     def has_living(self, queue_id: int) -> bool:
-        """Some lease of the queue has no end that is written down."""
+        """Return whether a lease of the queue has no stored end."""
         return queue_id in self._of_queue
 
-    def over(self, queue_id: int, grace: Grace, now_ms: int) -> list[LeaseSet]:
-        """What writes down the end of leases of the queue whose time is up, up to ENDED_AT_ONCE_MAX of them.
+    def expirations(self, queue_id: int, grace: Grace, now_ms: int) -> list[LeaseSet]:
+        """Return the mutations that store the end of expired leases of the queue, ENDED_AT_ONCE_MAX at most.
 
-        It goes into the entry in which others get messages of the queue, or before it. Otherwise a change of master,
-        whose grace prolongs deadlines of the last moments, would bring a lease back to life of which others have
-        messages by now: its reader would renew and commit what is not its own any more.
+        They must be in the entry that hands out messages of the queue, or before it. Otherwise a change of master could
+        revive a lease, because the grace prolongs recent deadlines. Its reader would renew and commit messages that
+        others received.
         """
         if now_ms < self._over_from_ms.get(queue_id, now_ms + 1):
             return []
@@ -166,7 +176,7 @@ class Leases:
         return found
 
     def put(self, key: Key, lease: Lease) -> None:
-        """It is there from now on, among the living or the ended as it says itself."""
+        """Store the lease among the living or the ended ones, depending on its ``ended_ms``."""
         self._take_out(key)
         self._batches.setdefault(key[:3], {})[key[3]] = lease
         if lease.ended_ms:

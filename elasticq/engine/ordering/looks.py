@@ -1,7 +1,7 @@
-"""What people are shown of an order: the parts of it that no command asks for. It changes nothing.
+"""Read-only views of an order for pages and listings: the parts of it that no SQS command reads.
 
-Modules that are not compiled ask here of what kind an order is, and not by ``isinstance``: compiled subclasses of
-``Order`` share one cache of ABCMeta, so that the answer for one of them is given for another, too.
+Modules that are not compiled must use ``as_a`` to check the class of an order, never ``isinstance``. Compiled
+subclasses of ``Order`` share one cache of ABCMeta, so ``isinstance`` may return the answer for another subclass.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,14 +18,15 @@ Kind = TypeVar("Kind", bound=Order)
 
 
 def as_a(kind: type[Kind], order: Order) -> Kind | None:
-    """Return the order where it is of this kind, else None."""
+    """Return the order if it is of this class, else None."""
     return cast(Kind, order) if kind in type(order).__mro__ else None
 
 
-def hidden(order: Order, now_ms: int) -> Iterator[int]:
-    """Yield the messages in flight, those first that were received, or hidden anew, longest ago.
+def messages_in_flight(order: Order, now_ms: int) -> Iterator[int]:
+    """Return an iterator over the messages in flight, longest unchanged first.
 
-    They must not be changed meanwhile. After a start they come in the order of their sequences.
+    A receive and a change of visibility both move a message to the end. After a start, the order is that of sequences.
+    Nothing may change during the iteration.
     """
     order.advance(now_ms)
     return iter(order._deadlines)
@@ -40,31 +41,31 @@ def tenants(order: FairOrder) -> Groups[Tenant]:
 
 
 def length(group: Group) -> int:
-    """Return how many messages a group of a FIFO queue has, wherever their delivery stands."""
+    """Return the number of all messages of a group of a FIFO queue, in any delivery state."""
     return len(group._sequences) - group._begin
 
 
-def hidden_until_ms(order: Order, row: Row) -> int:
-    """Return when a message in flight, whose row this is, is visible again."""
+def visible_at_ms(order: Order, row: Row) -> int:
+    """Return when a message in flight with this row becomes visible."""
     return order._grace.deadline(row)
 
 
 def delayed_until_ms(order: FifoOrder, sequence: int) -> int:
-    """Return when the delay of a FIFO queue is over for a message: maybe too late if its content is on disk only."""
+    """Return when the delay of a message of a FIFO queue ends. If its content is on disk only, it may be too late."""
     return order._sent_ms(sequence) + order._delay_ms
 
 
 def deliverable(order: FairOrder, tenant: Tenant) -> Iterable[int]:
-    """Yield the messages of a group that can be delivered, in their order; nothing may change meanwhile."""
+    """Return the messages of a tenant that can be delivered, in order. Nothing may change during the iteration."""
     return (sequence for _, sequence in order._waiting(tenant))
 
 
 def is_noisy(order: FairOrder, tenant: Tenant) -> bool:
-    """Whether other groups go first, as this one has so much in flight."""
+    """Return whether other tenants go first because this one has many messages in flight."""
     return as_a(SharedOrder, order) is None and order._is_noisy(tenant)
 
 
 def is_full(order: FairOrder, tenant: Tenant) -> bool:
-    """Whether the group gets nothing as it has as many messages in flight as the queue allows."""
+    """Return whether the tenant gets no messages because it has as many in flight as the queue allows."""
     shared = as_a(SharedOrder, order)
     return shared is not None and 0 < shared._in_flight_max <= tenant.in_flight

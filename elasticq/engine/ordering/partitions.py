@@ -1,15 +1,15 @@
-"""The order of FIFO queues with partitions: a receive may ask for messages of one partition.
+"""The order of FIFO queues with partitions: a receive may request messages of one partition.
 
-A group's name decides for ever to which partition it belongs: crc32 of its UTF-8 bytes modulo the number of
-partitions, which never changes. So order within groups is that of any FIFO queue, and whoever receives without naming
-a partition cannot tell the difference. Each partition that has a free group has a line of its own beside the queue's,
-made of the same entries: a receive of it looks at no group of another one, however many there are.
+The name of a group determines its partition: crc32 of its UTF-8 bytes modulo the number of partitions, which never
+changes. Order within groups is that of any FIFO queue. A receive without a partition works as in any FIFO queue. Each
+partition with a free group has its own line, as well as the line of the queue, with the same entries. A receive of a
+partition only visits groups of this partition.
 
-    _lines      partition -> its line; one that has no free group has none
-    Line.free   first message of a free group -> since when, as ``_free`` of the queue
+    _lines      partition -> its line; a partition without free groups has none
+    Line.free   first message of a free group -> time since which it is free, as in the queue's ``_free``
 
-Each line has its own table of free groups: after a roll-back a sequence is given to another message, perhaps of
-another partition, and an outdated entry of the heap would look valid if one table served all lines.
+Each line needs its own table of free groups. After a roll-back, a sequence may be given to a message of another
+partition. With one table for all lines, an outdated heap entry would then look valid.
 """
 
 from collections.abc import Set
@@ -25,7 +25,7 @@ from elasticq.engine.stored.mutations import MessageStored
 from elasticq.model.limits import PARTITIONS_MAX, PARTITIONS_MIN
 
 PARTITIONS: Final = "ElasticqPartitions"
-"""An attribute of a queue, said at its creation: how many partitions it has."""
+"""An attribute of a queue, set when it is created: the number of its partitions."""
 RANGE: Final = (PARTITIONS_MIN, PARTITIONS_MAX)
 
 
@@ -37,7 +37,7 @@ def partitions_of(attributes: dict[str, str]) -> int:
 
 
 class Line:
-    """The free groups of one partition, in the order in which they became free; ``entries`` is a heap."""
+    """The free groups of one partition in the order in which they became free. ``entries`` is a heap."""
 
     __slots__ = ("entries", "free")
 
@@ -94,4 +94,4 @@ class PartitionedOrder(FifoOrder):
         try:
             return self._choose_from(line.entries, line.free, limit, sent_after_ms)
         except ContentsMissing as missing:
-            raise missing.with_ahead(self._cold_of(line.entries, line.free)) from None
+            raise missing.with_ahead(self._missing_of(line.entries, line.free)) from None

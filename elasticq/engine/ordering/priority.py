@@ -1,15 +1,15 @@
-"""Priority queues: the lowest number first, and of equal ones whoever arrived first.
+"""The order of priority queues: the lowest number first, and among equal priorities the oldest message first.
 
-A message says its priority in the attribute ElasticqPriority when it comes, or has the queue's default of that moment.
-From then on the order knows it, wherever the message stands and whether its content is in memory or not; only
-``PrioritiesSet`` changes it. What returns from a consumer is found again where it stood.
+A new message has the priority in its attribute ElasticqPriority, or else the queue's current default. From then on the
+order knows its priority, in any delivery state and even if its content is on disk only. Only ``PrioritiesSet`` changes
+it. A message that returns from a consumer gets its old place again.
 
-    line    levels that have something to hand out, the most urgent one last
+    line    the levels with messages to hand out, the most urgent one last
     level   all messages of a priority; its members, by sequence, are those that can be handed out
 
-A message costs eight bytes in its level while it can be handed out, and always four in the table of levels; a level
-costs about 350 bytes and goes with its last message. The next message is found in O(1); to put one into the line
-moves the pointers of more urgent priorities. Groups of messages are shown and searched for, and change no order.
+A message always costs four bytes in the table of levels, and eight in its level while it can be handed out. A level
+costs about 350 bytes and is deleted with its last message. The next message is found in O(1). Adding a level to the
+line moves the pointers of more urgent levels. Message groups can be listed and searched, but do not change the order.
 """
 
 from bisect import bisect_left
@@ -37,20 +37,20 @@ PRIORITY: Final = "ElasticqPriority"
 
 
 def given_priority(attributes: MessageAttributes | None) -> int | None:
-    """Returns the priority that a message's attributes say; None where they say none that is one."""
+    """Return the priority in a message's attributes; None if there is none or it is invalid."""
     value = attributes.get(PRIORITY) if attributes else None
     priority = whole_number(value) if value is not None else None
     return priority if priority is not None and LONG_RANGE[0] <= priority <= LONG_RANGE[1] else None
 
 
 def arrival_priority(content: MessageStored, default: int) -> int:
-    """Returns the priority that a message has when it comes into a queue with this default."""
+    """Return the priority that a message gets when it arrives in a queue with this default."""
     given = given_priority(content.attributes)
     return default if given is None else given
 
 
 class PriorityRules(StandardRules):
-    """As in a standard queue; a priority is a whole number of 64 bits."""
+    """The rules of a priority queue: those of standard queues, and a priority must be an integer of 64 bits."""
 
     __slots__ = ()
 
@@ -69,8 +69,8 @@ class PriorityRules(StandardRules):
 class PriorityOrder(StandardOrder):
     """The index of one priority queue.
 
-    ``_line`` holds the levels that have something to hand out, ``_numbers`` their priorities with the other sign, so
-    that they grow and the most urgent level stands last.
+    ``_line`` holds the levels with messages to hand out. ``_numbers`` holds their negated priorities in ascending
+    order, so the most urgent level is the last one.
     """
 
     __slots__ = ("_default", "_groups", "_levels", "_line", "_numbers")
@@ -94,7 +94,7 @@ class PriorityOrder(StandardOrder):
         group = self._groups.join(sequence, name)
         content = self._contents.get(sequence)
         if content is not None:
-            content.group_id = group.name  # one string for all of a group
+            content.group_id = group.name  # one string object for all messages of a group
 
     def group_name(self, sequence: int) -> str | None:
         group = self._groups.of(sequence)
@@ -102,7 +102,7 @@ class PriorityOrder(StandardOrder):
 
     def prioritise(self, sequence: int, priority: int) -> None:
         level = self._levels.of(sequence)
-        if level is None:  # it comes back, or is one of the rows on disk
+        if level is None:  # a roll-back restores the message, or it is one of the rows on disk
             is_available = sequence in self._untouched
         elif level.priority == priority:
             return
@@ -119,7 +119,7 @@ class PriorityOrder(StandardOrder):
         return self._level(sequence).priority
 
     def insert(self, sequence: int, row: Row) -> None:
-        """Adds a new message, or one whose priority ``prioritise`` told before."""
+        """Add a new message, or one whose priority ``prioritise`` already set."""
         level = self._levels.of(sequence)
         if level is None:
             level = self._levels.join(sequence, str(arrival_priority(self._contents[sequence], self._default)))
@@ -142,7 +142,7 @@ class PriorityOrder(StandardOrder):
             self._groups.leave(sequence)
 
     def _withdraw(self, sequence: int, row: Row, level: Level) -> None:
-        """Forget where delivery of the message stands; it stays at its level."""
+        """Remove the message's delivery state from the order. The message stays at its level."""
         if not row.visible_at_ms:
             self._untouched.discard(sequence)
             self._take_out(level, sequence)
@@ -156,7 +156,7 @@ class PriorityOrder(StandardOrder):
         self._offer(self._level(sequence), sequence)
         return True
 
-    def hide_again(self, from_ms: int) -> None:
+    def recheck_returned(self, from_ms: int) -> None:
         for sequence, row in self._rows.items():
             if row.delivery_number and sequence not in self._deadlines and self._grace.deadline(row) >= from_ms:
                 self._take_out(self._level(sequence), sequence)
@@ -176,7 +176,7 @@ class PriorityOrder(StandardOrder):
         return sequence in self._untouched or self._delays.is_over(sequence)
 
     def _offer(self, level: Level, sequence: int) -> None:
-        """Let the message be handed out."""
+        """Add the message to those that can be handed out."""
         if not level.first:
             at = bisect_left(self._numbers, -level.priority)
             self._numbers.insert(at, -level.priority)
@@ -184,20 +184,20 @@ class PriorityOrder(StandardOrder):
         level.add(sequence)
 
     def _take_out(self, level: Level, sequence: int) -> None:
-        """Let the message, which could be handed out, wait or go."""
+        """Remove the message from those that can be handed out."""
         if level.remove(sequence):
             at = bisect_left(self._numbers, -level.priority)
             del self._numbers[at], self._line[at]
 
     def _in_order(self) -> Iterator[int]:
-        """The messages that can be handed out, in their order; nothing may change meanwhile."""
+        """Yield the messages that can be handed out, in order. Nothing may change during the iteration."""
         for level in reversed(self._line):
             yield from level
 
     # --- read by handlers -----------------------------------------------------
 
     def choose(self, now_ms: int, limit: int, sent_after_ms: int) -> list[int]:
-        """Chooses as ``Order.choose`` says, the lowest priority first."""
+        """Choose as ``Order.choose`` does, the lowest priority number first."""
         if self._delays.next_ms <= now_ms or (self._heap and self._heap[0][0] <= now_ms):
             self.advance(now_ms)
         if not self._line:
@@ -209,12 +209,12 @@ class PriorityOrder(StandardOrder):
                 return [first]
         return self._first_of(iter(()), self._in_order(), limit, sent_after_ms)
 
-    def cold_ahead(self) -> list[int]:
+    def missing_ahead(self) -> list[int]:
         return [sequence for sequence in islice(self._in_order(), AHEAD_MAX) if sequence not in self._contents]
 
     def progress(self, sequence: int) -> int:
-        """Counts the messages handed out, as sequences are not delivered in growing order."""
+        """Return the number of messages handed out, because sequences are not delivered in ascending order."""
         return self._taken
 
-    def look_again_at(self, ahead: list[int], sequence: int) -> int:
+    def next_prefetch_at(self, ahead: list[int], sequence: int) -> int:
         return self._taken + max(len(ahead) // 2, TAKEN_BETWEEN_LOOKS)

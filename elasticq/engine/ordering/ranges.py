@@ -1,11 +1,11 @@
-"""A set of growing integers kept as ranges: ten million neighbours cost one pair."""
+"""A set of integers that is stored as ranges: ten million neighbouring numbers cost one pair."""
 
 from bisect import bisect_right
 from collections.abc import Iterator
 
 
 class Ranges:
-    """Adds at the end and removes at the front in O(1), elsewhere in O(log n) plus a list move."""
+    """A set of integers. Adding at the end and removing at the front is O(1), elsewhere O(log n) plus a list move."""
 
     __slots__ = ("_firsts", "_head", "_lasts", "count")
 
@@ -20,7 +20,7 @@ class Ranges:
 
     def __contains__(self, number: int) -> bool:
         firsts, lasts, head = self._firsts, self._lasts, self._head
-        if head < len(firsts) and firsts[head] <= number <= lasts[head]:  # most are, where delivery is
+        if head < len(firsts) and firsts[head] <= number <= lasts[head]:  # likely, near the front
             return True
         at = bisect_right(firsts, number, head) - 1
         return at >= head and number <= lasts[at]
@@ -30,11 +30,18 @@ class Ranges:
             yield from range(self._firsts[at], self._lasts[at] + 1)
 
     def pairs(self) -> Iterator[tuple[int, int]]:
-        """Yields (first, last) of each range."""
+        """Return (first, last) of each range, in order."""
         return zip(self._firsts[self._head :], self._lasts[self._head :], strict=True)
 
+    def pairs_above(self, number: int) -> Iterator[tuple[int, int]]:
+        """Yields (first, last) of each range, without the numbers up to ``number``; nothing may change meanwhile."""
+        start = max(bisect_right(self._firsts, number, self._head) - 1, self._head)
+        for at in range(start, len(self._firsts)):
+            if self._lasts[at] > number:
+                yield max(self._firsts[at], number + 1), self._lasts[at]
+
     def between(self, first: int, last: int) -> Iterator[int]:
-        """Yields the numbers from ``first`` to ``last`` that are here; they must not be changed meanwhile."""
+        """Yield the numbers from ``first`` to ``last`` that are in the set. Nothing may change during the iteration."""
         start = max(bisect_right(self._firsts, first, self._head) - 1, self._head)
         for at in range(start, len(self._firsts)):
             if self._firsts[at] > last:
@@ -42,20 +49,20 @@ class Ranges:
             yield from range(max(first, self._firsts[at]), min(last, self._lasts[at]) + 1)
 
     def first_above(self, number: int) -> int | None:
-        """Returns the smallest number that is here and larger than ``number``; None if there is none."""
+        """Return the smallest number in the set that is larger than ``number``; None if there is none."""
         at = max(bisect_right(self._firsts, number, self._head) - 1, self._head)
         if at < len(self._firsts) and self._lasts[at] <= number:
             at += 1
         return max(number + 1, self._firsts[at]) if at < len(self._firsts) else None
 
     def count_above(self, number: int) -> int:
-        """Counts the numbers that are here and larger than ``number``."""
+        """Return how many numbers in the set are larger than ``number``."""
         start = max(bisect_right(self._firsts, number, self._head) - 1, self._head)
         pairs = zip(self._firsts[start:], self._lasts[start:], strict=True)
         return sum(last - max(first, number + 1) + 1 for first, last in pairs if last > number)
 
     def add_range(self, first: int, last: int) -> None:
-        """Adds all numbers of ``first`` to ``last``, which lie behind everything that is here."""
+        """Add all numbers from ``first`` to ``last``, which must be larger than all in the set."""
         firsts, lasts = self._firsts, self._lasts
         assert first <= last
         if self._head < len(lasts):
@@ -69,7 +76,7 @@ class Ranges:
         self.count += last - first + 1
 
     def add(self, number: int) -> bool:
-        """Adds a number; False if it was there."""
+        """Add a number. Return False if it was in the set."""
         firsts, lasts = self._firsts, self._lasts
         if self._head < len(lasts) and number == lasts[-1] + 1:
             lasts[-1] = number
@@ -103,7 +110,7 @@ class Ranges:
         return True
 
     def discard(self, number: int) -> bool:
-        """Removes a number; False if it was not there."""
+        """Remove a number. Return False if it was not in the set."""
         firsts, lasts, head = self._firsts, self._lasts, self._head
         if head < len(firsts) and firsts[head] == number:
             self._drop_first()

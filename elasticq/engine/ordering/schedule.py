@@ -1,4 +1,4 @@
-"""When a message is delivered that says so itself: its attribute ElasticqDeliverAt, in ms of the epoch."""
+"""Scheduled delivery: the message attribute ElasticqDeliverAt is the time of delivery, in ms since the epoch."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ from elasticq.model.errors import InvalidParameterValue
 DELIVER_AT: Final = "ElasticqDeliverAt"
 """An attribute of a message."""
 SCHEDULE: Final = "ElasticqSchedule"
-"""An attribute of a queue: messages may be sent for in ten years, and are kept from their delivery on."""
+"""An attribute of a queue: messages may be scheduled up to ten years ahead; retention starts with their delivery."""
 
 
 def is_scheduled_queue(attributes: dict[str, str]) -> bool:
@@ -18,7 +18,7 @@ def is_scheduled_queue(attributes: dict[str, str]) -> bool:
 
 
 def ahead_ms_max(attributes: dict[str, str]) -> int:
-    """Returns how far ahead messages of a queue with these attributes may be scheduled."""
+    """Return how far ahead messages of a queue with these attributes may be scheduled, in milliseconds."""
     if is_scheduled_queue(attributes):
         return limits.SCHEDULE_MS_MAX
     return int(attributes.get("MessageRetentionPeriod", limits.RETENTION_S_DEFAULT)) * 1_000
@@ -29,15 +29,18 @@ def is_scheduled(stored: MessageStored) -> bool:
 
 
 def deliver_at_ms(stored: MessageStored, now_ms: int, ahead_max_ms: int) -> int:
-    """Returns the time that the attributes of a message say; 0 where it is past. Raises InvalidParameterValue."""
+    """Return the time in the attributes of a scheduled message; 0 if it is past.
+
+    Raise InvalidParameterValue if it is not a whole number or more than ``ahead_max_ms`` ahead.
+    """
     time_ms = whole_number((stored.attributes or {})[DELIVER_AT])
     if time_ms is None:
-        raise _invalid("Must be of type Number and an integer, the milliseconds of the epoch")
+        raise _invalid("Must be of type Number and an integer, the milliseconds since the epoch")
     return checked_ms(time_ms, now_ms, ahead_max_ms)
 
 
 def checked_ms(time_ms: int, now_ms: int, ahead_max_ms: int) -> int:
-    """Returns ``time_ms``, 0 where it is past. Raises InvalidParameterValue where it is too far ahead."""
+    """Return ``time_ms``, or 0 if it is past. Raise InvalidParameterValue if it is more than ``ahead_max_ms`` ahead."""
     if time_ms > now_ms + ahead_max_ms:
         raise _invalid(f"Must be at most {ahead_max_ms // 1_000} seconds ahead in this queue")
     return time_ms if time_ms > now_ms else 0

@@ -1,9 +1,9 @@
-"""Standard queues whose groups share by turns: round robin, by weights, or by what is unacknowledged.
+"""The order of fair-share queues: standard queues whose groups take turns, by round robin, by weights or adaptively.
 
-Each MessageGroupId is a group, and the messages without one are a group together. Whose turn it is says shares.py,
-and what is next within a group the order of standard queues. A group that has as many messages in flight as the
-queue allows has no work until one of them is deleted, returns, becomes a dead letter or is purged: what is in flight
-is counted from the rows, as everywhere, so that no slot can get lost.
+Each MessageGroupId is a group. The messages without one form a group together. shares.py decides whose turn it is.
+Within a group, the order is that of standard queues. A group with as many messages in flight as the queue allows gets
+no turn. It gets turns again when one of these messages is deleted, returns, becomes a dead letter or is purged. The
+number of messages in flight is derived from the rows, so it is always exact.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ NO_GROUP = ""
 
 
 class SharedOrder(FairOrder):
-    """The index of one standard queue whose groups share. ``_alone_in_flight``: messages without a group."""
+    """The index of one fair-share queue. ``_alone_in_flight`` counts the messages in flight without a group."""
 
     __slots__ = ("_alone_in_flight", "_in_flight_max", "_shares")
 
@@ -33,7 +33,7 @@ class SharedOrder(FairOrder):
         self._shares = Shares(Sharing({}))
 
     def share_by(self, sharing: Sharing, stored: dict[str, Stored]) -> None:
-        """Lets the groups share so from now on; ``stored``: what is stored of their turns."""
+        """Configure how the groups share, and load their stored turns."""
         self._in_flight_max = sharing.in_flight_max
         self._shares = Shares(sharing)
         for path, turn in stored.items():
@@ -56,7 +56,7 @@ class SharedOrder(FairOrder):
     def join(self, sequence: int, name: str) -> None:
         alone = self._alone.count
         super().join(sequence, name)
-        if self._alone.count != alone:  # else ``insert`` follows
+        if self._alone.count != alone:  # else ``insert`` follows, which calls ``_note``
             self._note(self._tenants.of(sequence))
             self._note(None)
 
@@ -86,10 +86,10 @@ class SharedOrder(FairOrder):
         return is_in_order
 
     def _line_up(self, tenant: Tenant) -> None:
-        """Nothing: groups go by turns, and their next messages stand in no line."""
+        """Do nothing: groups take turns, so their next messages do not wait in a line."""
 
     def _note(self, tenant: Tenant | None) -> None:
-        """Tell the shares what a group has; None: the messages without one."""
+        """Update the state of a group in ``_shares``. None: the messages without a group."""
         if tenant is None:
             name, in_flight = NO_GROUP, self._alone_in_flight
             has_messages = bool(self._alone.count or self._returned or self._due)
@@ -112,12 +112,12 @@ class SharedOrder(FairOrder):
         return self._in_turn(self._since(self._alone, self._due), self._returned, self._taken)
 
     def choose(self, now_ms: int, limit: int, sent_after_ms: int) -> list[int]:
-        """Chooses as ``Order.choose`` says, by turns."""
+        """Choose as ``Order.choose`` does, with groups taking turns."""
         if self._delays.next_ms <= now_ms or (self._heap and self._heap[0][0] <= now_ms):
             self.advance(now_ms)
         contents, shares = self._contents, self._shares
         shares.settle()
-        if limit == 1:  # shortcut: nothing is to be tried out
+        if limit == 1:  # shortcut: no trial turns are needed
             share = shares.first()
             if share is None:
                 return []
@@ -141,14 +141,14 @@ class SharedOrder(FairOrder):
             else:
                 return chosen
         if not chosen:
-            raise ContentsMissing([sequence, *(other for other in self.cold_ahead() if other != sequence)])
+            raise ContentsMissing([sequence, *(other for other in self.missing_ahead() if other != sequence)])
         return chosen
 
-    def cold_ahead(self) -> list[int]:
+    def missing_ahead(self) -> list[int]:
         return [sequence for sequence in self.ahead(AHEAD_MAX) if sequence not in self._contents]
 
     def ahead(self, limit: int) -> list[int]:
-        """Returns up to ``limit`` of the next messages, wherever their contents are, the expired ones among them."""
+        """Return up to ``limit`` of the next messages, including expired ones and those with contents on disk only."""
         self._shares.settle()
         ahead: list[int] = []
         with _Turns(self) as turns:
@@ -159,19 +159,22 @@ class SharedOrder(FairOrder):
 
 
 def shared(before: Order, sharing: Sharing | None, stored: dict[str, Stored]) -> Order:
-    """Returns the order of a queue whose attributes now say ``sharing``; ``before`` is of no more use, or is it."""
+    """Return the order of a queue whose attributes changed to ``sharing``.
+
+    It is ``before``, or a new order that takes over its state; then ``before`` must not be used again.
+    """
     assert isinstance(before, StandardOrder), "only groups of standard queues share"
     if sharing is not None:
-        after = before.go_on_as(SharedOrder)
+        after = before.converted_to(SharedOrder)
         after.share_by(sharing, stored)
         return after
-    return before.go_on_as(FairOrder) if isinstance(before, SharedOrder) else before
+    return before.converted_to(FairOrder) if isinstance(before, SharedOrder) else before
 
 
 class _Turns:
-    """One pass over what can be handed out; nothing may change meanwhile.
+    """One trial pass over the messages that can be handed out. Nothing may change during the pass.
 
-    heads: of each group that was met the next message, those behind it, and how many more may be in flight.
+    - heads: For each group met, the next message, the following ones, and how many more may be in flight.
     """
 
     __slots__ = ("_heads", "_order", "_share", "_shares")
@@ -190,7 +193,7 @@ class _Turns:
         self._shares.end()
 
     def next(self) -> int | None:
-        """Returns the sequence of the next message, to be taken then; None if there is none."""
+        """Return the sequence of the next message, which ``take`` then takes; None if there is none."""
         share = self._share = self._shares.first()
         if share is None:
             return None
@@ -202,7 +205,7 @@ class _Turns:
         return head[0]
 
     def take(self, *, is_handed_out: bool) -> None:
-        """Passes the message by that ``next`` returned; one that is handed out costs its group a turn and a slot."""
+        """Move past the message that ``next`` returned. If it is handed out, its group loses a turn and a slot."""
         share = self._share
         assert share is not None
         _, messages, room = self._heads[share.path]

@@ -1,24 +1,24 @@
-"""Shares: whose turn it is among groups that have work, exactly by their weights and without random numbers.
+"""Fair shares: the choice of the group whose turn it is, exactly by weight and without random numbers.
 
-Groups form a tree: those under one node share what it gets. Each node with work has its turn, a span of virtual
-time that is the shorter the larger its weight is; the one whose turn ends first goes next, among those whose turn
-has begun (worst-case fair weighted fair queueing, WF2Q+):
+Groups form a tree: the groups under one node divide the messages that the node gets. Each node with work has a turn, a
+span of virtual time that is shorter the larger its weight is. Among the nodes whose turn has begun, the node with the
+earliest end goes next. This is worst-case fair weighted fair queueing (WF2Q+):
 
-    start   when the turn begins: its last one's end, or for who had no work the present
+    start   Virtual time at which the turn begins: the finish of the last turn. If the node had no work, the clock.
     finish  start + TURN / weight
-    clock   the present of those under one node; each message that they get moves it by TURN / (sum of their weights)
+    clock   Virtual time of the nodes under one node. Each message that they get adds TURN / (sum of their weights).
 
-So who has work all the time gets its k-th message within (k * sum of weights / its weight) messages from when it
-came, however heavy the others are; an exact division of TURN keeps sums exact. Where one alone has work there is
-nothing to share, and nothing is noted.
+So a node that always has work gets its k-th message within k * (sum of weights) / (its weight) messages, however heavy
+the others are. TURN divides without remainder, which keeps the sums exact. If only one node has work, there is nothing
+to divide, and its turns are not recorded.
 
-What a choice rests on is the same on every member: which groups have work follows from the rows, and all else is
-``stored``, absolute, by the entry of each receive (``turns``). A node that got or lost its work since then counts by
-that, without being stored: it starts at the clock, which only receives move.
+All members choose equally. Which groups have work follows from the rows. All other state is ``stored`` as absolute
+values in the entry of each receive (``turns``). A node may have got or lost its work since then, which is not stored.
+Such a node starts at the clock, which only receives move.
 
-    path   of a group: its name, empty for messages without one; of a node above: a space, and the beginning of
-           the names under it, which has no space. With a separator each group has a node of its own above it, so
-           that "a" shares with "a.b".
+    path   Of a group: its name, or empty for messages without a group. Of an inner node: a space, and the common
+           prefix of the names under it; group names have no spaces. With a separator, each group has an inner node
+           of its own above it, so "a" shares with "a.b".
 """
 
 from heapq import heapify, heappop, heappush
@@ -28,25 +28,29 @@ from typing import Final
 from elasticq.engine.ordering.sharing import ADAPTIVE_MAX, Sharing
 from elasticq.model.limits import GROUP_LEVELS_MAX
 
-TURN: Final = 5_354_228_880  # divided by each number up to 24 without a rest
+TURN: Final = 5_354_228_880  # divisible by each number up to 24
 ROOT: Final = " "
-STORED_MAX: Final = 500  # nodes that got or lost their work and that one receive stores; the next one goes on
-FORGOTTEN_MAX: Final = 16  # nodes without work that one receive looks at, to forget them
+STORED_MAX: Final = 500  # nodes with new or ended work that one receive stores; the next receive stores more
+FORGOTTEN_MAX: Final = 16  # nodes without work that one receive checks, to delete what is stored of them
 
 Stored = tuple[int, int, int]
-"""What is stored of a node: its start, its weight in this turn (0: it had no work), its clock."""
+"""The stored state of a node: its start, its weight in this turn (0: it had no work), its clock."""
 GONE: Final = -1
-"""In place of a weight: nothing is stored any more."""
+"""The weight that means: delete the stored state."""
 
 _NOWHERE, _WAITING, _READY = 0, 1, 2
 
 
 class Share:
-    """One group or a node above some. has_work: some message of it may be handed out.
+    """A node of the tree: one group, or an inner node above groups.
 
-    place: where it stands among those that share with it, if at all; total: the weights of those under it that stand
-    there; reach: none that is ``ready`` starts later; is_stale: some of them may be too early, as something changed.
-    waiting: (start, path); ready: (finish, path), with stale ones.
+    - has_work: Whether a message of it may be handed out.
+    - place: Its state among the nodes under its parent: _NOWHERE, _WAITING for its turn to begin, or _READY.
+    - total: The sum of the weights of the nodes under it that are waiting or ready.
+    - reach: No ready node under it starts later.
+    - is_stale: Whether the clock or the ready nodes changed, so some of these may start after the clock.
+    - waiting: A heap of (start, path) of waiting nodes, with stale entries.
+    - ready: A heap of (finish, path) of ready nodes, with stale entries.
     """
 
     __slots__ = (
@@ -79,8 +83,8 @@ class Share:
         self.stored: Stored | None = None
         self.start = self.finish = self.place = 0
         self.weight = own_weight
-        self.nodes = 0  # under it
-        self.busy = 0  # of them, with work
+        self.nodes = 0  # number of nodes under it
+        self.busy = 0  # number of nodes under it with work
         self.clock = self.reach = self.total = 0
         self.is_stale = False
         self.waiting: list[tuple[int, str]] = []
@@ -88,10 +92,14 @@ class Share:
 
 
 class Shares:
-    """The tree of one queue; what is tried out between ``begin`` and ``end`` is taken back.
+    """The tree of one queue. ``end`` undoes what was charged since ``begin``.
 
-    ``_came`` and ``_unsaved`` have work, which is not stored; these stand in their places, and those do not yet.
-    ``_went`` have none, which is not stored, ``_forgettable`` have none and something is stored of them.
+    The nodes whose work differs from what is stored, or that may be forgotten:
+
+    - ``_came``: Nodes with work, stored without. They have no place yet.
+    - ``_unsaved``: Nodes with work, stored without. They have a place.
+    - ``_went``: Nodes without work, stored with work.
+    - ``_forgettable``: Nodes without work that have a stored state.
     """
 
     __slots__ = ("_by_path", "_came", "_forgettable", "_journal", "_root", "_sharing", "_unsaved", "_went")
@@ -109,21 +117,21 @@ class Shares:
     # --- the tree -------------------------------------------------------------
 
     def leaf(self, name: str) -> Share:
-        """Returns the node of the group ``name``, which is made if need be."""
+        """Return the node of the group ``name``. Create it if it does not exist."""
         found = self._by_path.get(name)
-        return found if found is not None else self._made(name)
+        return found if found is not None else self._add_node(name)
 
-    def _made(self, path: str) -> Share:
+    def _add_node(self, path: str) -> Share:
         parent = self._root
         above = self._above(path)
         if above is not None:
-            parent = self._by_path.get(above) or self._made(above)
+            parent = self._by_path.get(above) or self._add_node(above)
         share = self._by_path[path] = Share(path, parent, self._weight_of(path))
         parent.nodes += 1
         return share
 
     def _above(self, path: str) -> str | None:
-        """The path of the node above; None where that is the root."""
+        """Return the path of the parent; None if the parent is the root."""
         separator = self._sharing.separator
         if not separator:
             return None
@@ -141,7 +149,9 @@ class Shares:
         return sharing.weights.get(path[1:-1], 1) if path.startswith(ROOT) else 1
 
     def _discard(self, share: Share) -> None:
-        """Forget nodes that say nothing: of no work, nothing in flight and nothing stored."""
+        """Delete the node and those above it, while they have no work, nothing in flight, no nodes and no
+        stored state.
+        """
         while share.parent is not None and not (
             share.has_work or share.in_flight or share.nodes or share.stored is not None
         ):
@@ -152,12 +162,12 @@ class Shares:
     # --- written by the order --------------------------------------------------
 
     def note(self, name: str, has_work: bool, in_flight: int) -> None:
-        """Notes whether a message of the group may be handed out now, and how many are in flight."""
+        """Set whether a message of the group may be handed out, and how many of its messages are in flight."""
         share = self._by_path.get(name)
         if share is None:
             if not has_work and not in_flight:
                 return
-            share = self._made(name)
+            share = self._add_node(name)
         if in_flight != share.in_flight:
             more = in_flight - share.in_flight
             above: Share | None = share
@@ -184,7 +194,9 @@ class Shares:
             share = parent
 
     def _compare(self, share: Share) -> None:
-        """Enter the node into the lists that it belongs to, and where its work is as stored, into its place."""
+        """Update the lists that contain the node. If its stored state already has work, enter it with its
+        stored turn.
+        """
         if share.parent is None:
             return
         path, stored = share.path, share.stored
@@ -210,12 +222,12 @@ class Shares:
             self._forgettable.pop(path, None)
 
     def set_stored(self, path: str, stored: Stored | None) -> None:
-        """Notes what is stored of a node from now on."""
+        """Set the stored state of a node. None: nothing is stored."""
         share = self._by_path.get(path)
         if share is None:
             if stored is None:
                 return
-            share = self._made(path)
+            share = self._add_node(path)
         share.stored = stored
         clock = stored[2] if stored is not None else 0
         if clock != share.clock:
@@ -235,10 +247,10 @@ class Shares:
             parent.total -= share.weight
         share.start, share.weight, share.finish = start, weight, start + TURN // weight
         parent.total += weight
-        self._stand(share, parent)
+        self._place(share, parent)
 
-    def _stand(self, share: Share, parent: Share) -> None:
-        """Let the node stand where its turn puts it."""
+    def _place(self, share: Share, parent: Share) -> None:
+        """Make the node ready if its turn has begun, else waiting."""
         if share.start <= parent.reach:
             share.place = _READY
             heappush(parent.ready, (share.finish, share.path))
@@ -267,9 +279,9 @@ class Shares:
     # --- choosing ------------------------------------------------------------------
 
     def settle(self) -> None:
-        """Lets nodes with new work take part from the clock on; before each choice."""
+        """Give nodes with new work a turn that starts at the clock. Call it before each choice."""
         if self._sharing.is_adaptive:
-            for path in self._unsaved:  # what is in flight may have changed since they came
+            for path in self._unsaved:  # the number in flight may have changed since they got work
                 share = self._by_path[path]
                 self._enter(share, share.start, self._present_weight(share))
         if self._came:
@@ -283,7 +295,9 @@ class Shares:
             self._came = {}
 
     def _present_weight(self, share: Share) -> int:
-        """The weight of the next turn: the adaptive one falls with the share of what is in flight, from 10 to 1."""
+        """Return the weight of the next turn. An adaptive weight falls from 10 to 1 with the node's part of all in
+        flight.
+        """
         if not self._sharing.is_adaptive:
             return share.own_weight
         parent = share.parent
@@ -292,7 +306,7 @@ class Shares:
         return ADAPTIVE_MAX - (ADAPTIVE_MAX - 1) * share.in_flight // together if together else ADAPTIVE_MAX
 
     def first(self) -> Share | None:
-        """Returns the group whose turn it is; None if none that takes part has work."""
+        """Return the group whose turn it is; None if no settled group has work."""
         share = self._root
         while share.nodes:
             following = self._next(share)
@@ -302,7 +316,7 @@ class Shares:
         return share if share.parent is not None else None
 
     def _next(self, parent: Share) -> Share | None:
-        """The node under ``parent`` whose turn ends first, among those whose turn has begun."""
+        """Return the node under ``parent`` whose turn ends first, among those whose turn has begun."""
         by_path, ready, waiting = self._by_path, parent.ready, parent.waiting
         if parent.is_stale:
             parent.is_stale = False
@@ -331,7 +345,7 @@ class Shares:
             reach = waiting[0][0]
 
     def _push_back(self, parent: Share) -> None:
-        """Let those wait again whose turn has not begun by the clock."""
+        """Make ready nodes wait again if their turn begins after the clock."""
         parent.reach = parent.clock
         kept: list[tuple[int, str]] = []
         for finish, path in parent.ready:
@@ -347,11 +361,11 @@ class Shares:
         parent.ready = kept
 
     def charge(self, share: Share) -> None:
-        """Notes that the group gets a message: its turn, and that of each node above it, is over."""
+        """End the turn of the group, and of each node above it, because the group gets a message."""
         while (parent := share.parent) is not None:
             if share.place and parent.total > share.weight:
-                self._keep(parent)
-                self._keep(share)
+                self._save(parent)
+                self._save(share)
                 behind = min(max(share.start, parent.clock), max(parent.reach, parent.clock))
                 parent.clock = behind + TURN // parent.total
                 parent.is_stale = True
@@ -359,10 +373,10 @@ class Shares:
             share = parent
 
     def rest(self, share: Share) -> None:
-        """Lets the group, which has no more messages to hand out, stand aside."""
+        """Take the group out of the choice, because it has no more messages to hand out."""
         while (parent := share.parent) is not None and share.place:
-            self._keep(share)
-            self._keep(parent)
+            self._save(share)
+            self._save(parent)
             self._leave(share)
             if parent.total:
                 return
@@ -375,7 +389,7 @@ class Shares:
         self._journal = []
 
     def end(self) -> None:
-        """Takes back what was charged since ``begin``."""
+        """Undo what was charged since ``begin``."""
         journal, self._journal = self._journal, None
         assert journal is not None
         for share, start, weight, place, clock, total in reversed(journal):
@@ -384,16 +398,18 @@ class Shares:
             share.is_stale = True
         for share, *_ in journal:
             if share.place and share.parent is not None:
-                self._stand(share, share.parent)
+                self._place(share, share.parent)
 
-    def _keep(self, share: Share) -> None:
+    def _save(self, share: Share) -> None:
         if self._journal is not None:
             self._journal.append((share, share.start, share.weight, share.place, share.clock, share.total))
 
     # --- what is stored ---------------------------------------------------------------
 
     def turns(self, names: list[str]) -> dict[str, Stored]:
-        """Returns what is to be stored once each of these groups got a message: by path, GONE for a weight of none."""
+        """Return the states to store once each of these groups got one message, by path. The weight GONE deletes a
+        state.
+        """
         found: dict[str, Stored] = {}
         for path in islice(self._unsaved, STORED_MAX):
             share = self._by_path[path]
@@ -402,7 +418,7 @@ class Shares:
             self._note_rest(self._by_path[path], found)
         for path in list(islice(self._forgettable, FORGOTTEN_MAX)):
             share = self._by_path[path]
-            self._forgettable[path] = self._forgettable.pop(path)  # last, so that the others have their look, too
+            self._forgettable[path] = self._forgettable.pop(path)  # move it to the end, so the others are checked, too
             self._note_rest(share, found)
         self.begin()
         for name in names:
@@ -414,7 +430,9 @@ class Shares:
         return found
 
     def _note_rest(self, share: Share, found: dict[str, Stored]) -> None:
-        """Note that the node has no work, or nothing once its last turn is over and what is under it is forgotten."""
+        """Add to ``found`` that the node has no work; or GONE if also its last turn is over and it has no nodes under
+        it.
+        """
         if share.has_work or share.stored is None or share.parent is None:
             return
         start = share.stored[0]

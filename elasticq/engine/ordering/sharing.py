@@ -1,4 +1,4 @@
-"""What the attributes of a standard queue say of how its groups share its receives, and which values they may have."""
+"""The attributes of a standard queue that configure how its groups share receives, and their checks."""
 
 from string import punctuation
 from typing import Final
@@ -18,9 +18,10 @@ ADAPTIVE_MAX: Final = 10  # the weight of a group that has nothing in flight
 
 
 class Sharing:
-    """The checked attributes of one queue. in_flight_max: of each group; 0: as many as there are.
+    """The checked attributes of one queue.
 
-    weights: of groups and of the beginnings of their names; all others have 1.
+    - in_flight_max: How many messages of each group may be in flight. 0: no limit.
+    - weights: The weights of groups, or of prefixes of their names. All others have weight 1.
     """
 
     __slots__ = ("in_flight_max", "is_adaptive", "separator", "strategy", "weights")
@@ -35,12 +36,12 @@ class Sharing:
 
 
 def sharing_of(attributes: dict[str, str]) -> Sharing | None:
-    """Returns how the groups of a queue share; None where they do as in SQS."""
+    """Return how the groups of a queue share receives; None if they share as on SQS."""
     return Sharing(attributes) if attributes.get(FAIRNESS, SQS) != SQS else None
 
 
 def check_together(attributes: dict[str, str]) -> None:
-    """Raises InvalidAttributeValue where attributes, each right by itself, make no sense together."""
+    """Raise InvalidAttributeValue if the attributes, each valid by itself, contradict each other."""
     if int(attributes.get(IN_FLIGHT_MAX) or 0) and attributes.get(FAIRNESS, SQS) == SQS:
         others = ", ".join(STRATEGIES[1:-1])
         raise InvalidAttributeValue(
@@ -50,14 +51,17 @@ def check_together(attributes: dict[str, str]) -> None:
 
 
 def check_separator(name: str, value: str) -> str:
-    """Raises InvalidAttributeValue."""
+    """Return the value. Raise InvalidAttributeValue if it is neither empty nor one punctuation character."""
     if value and (len(value) > 1 or value not in punctuation):
         raise InvalidAttributeValue(f"Invalid value for the parameter {name}. Reason: Must be a punctuation character.")
     return value
 
 
 def check_weights(name: str, value: str) -> str:
-    """Raises InvalidAttributeValue. Groups that the queue does not have may have a weight: they may come."""
+    """Return the value. Raise InvalidAttributeValue if it is not a map of valid weights.
+
+    Weights of groups that the queue does not have are valid, because such groups may come later.
+    """
     if value:
         try:
             read_weights(value)
@@ -67,7 +71,7 @@ def check_weights(name: str, value: str) -> str:
 
 
 def read_weights(value: str) -> dict[str, int]:
-    """Returns the weights by name. Raises ValueError, whose text says what is wrong."""
+    """Return the weights by name. Raise ValueError with a text that describes what is wrong."""
     try:
         weights = documents.read(value)
     except documents.Unreadable:

@@ -1,24 +1,25 @@
-"""Standard queues: what comes back from consumers and what was never received take turns.
+"""The order of standard queues: returned messages and never-received ones take turns.
 
     stored ──> untouched (ranges, by sequence) ─┬─> fresh ─┐
         └delay─> delayed (delays.py) ──due──────┘          ├──> chosen
                  in flight (by deadline) ──due──> returned ┘       │
                     ^──────────────────────────────────────────────┘
 
-``untouched`` holds never-received messages without delay; ``due`` the
-never-received ones whose delay is over, by the time when it was; ``returned``
-what came back, by the time it did. All are derived from rows and time: nothing
-is logged when a deadline ends. A message is in exactly one of them. Heap
-entries can be stale; ``_deadlines`` and ``_delays`` tell the truth. A message
-whose content is not in memory cannot be chosen: ``ContentsMissing`` says which
-contents to bring. What is different where messages have groups: fair.py.
+Each message is in exactly one of these sets:
 
-A returned message goes in front of the backlog, so that a retry does not wait
-for millions of messages. But while never-received ones wait, returned ones get
-every second place only, so that those that always fail block nobody
-(docs/adr/0026). Whose turn it is follows from the number of deliveries
-(``_taken``), which a roll-back takes back, and which each member counts by
-itself from its start on.
+- ``untouched``: never received, without a delay.
+- ``due``: never received, with a delay that is over, by the end of the delay.
+- ``returned``: visible again after a receive, by the time when it became visible.
+- delayed or in flight: waiting for a deadline.
+
+All sets are derived from the rows and the time; nothing is logged when a deadline passes. Heap entries can be stale:
+``_deadlines`` and ``_delays`` have the valid deadlines. A message whose content is not in memory cannot be chosen:
+``ContentsMissing`` names the contents to load. fair.py describes what differs if messages have groups.
+
+A returned message goes ahead of the backlog, so a retry does not wait for millions of messages. But while
+never-received messages wait, returned ones get only every second place. So messages that always fail do not block the
+queue (docs/adr/0026). The number of deliveries (``_taken``) decides whose turn it is. A roll-back decreases it. Each
+member counts it on its own, from its start.
 """
 
 from collections import OrderedDict
@@ -37,7 +38,7 @@ from elasticq.engine.ordering.contract import (
     passed,
 )
 from elasticq.engine.ordering.counts import Counts
-from elasticq.engine.ordering.delays import NEVER, is_behind, sorted_again
+from elasticq.engine.ordering.delays import NEVER, may_follow, sorted_again
 from elasticq.engine.ordering.schedule import DELIVER_AT, ahead_ms_max, deliver_at_ms
 from elasticq.engine.ordering.shares import Stored
 from elasticq.engine.stored import contents
@@ -47,13 +48,13 @@ from elasticq.engine.stored.mutations import MessageStored
 from elasticq.model.commands import SendMessage, SendMessageBatchEntry
 
 RETURNED_AHEAD_MAX = 64
-_push: Final = heappush  # compiled, a name of this module costs nothing, another's a look into a dict
+_push: Final = heappush  # compiled code reads a name of this module without a dict lookup
 IDEMPOTENCY_WINDOW = "ElasticqIdempotencyWindow"
-"""An attribute of ElasticQ for standard queues: for how many seconds a MessageDeduplicationId is taken."""
+"""An attribute of ElasticQ for standard queues: for how many seconds a MessageDeduplicationId is remembered."""
 
 
 class StandardRules(Rules):
-    """A message may have a delay of its own, a group, and an id where the queue has an idempotency window."""
+    """The rules of a standard queue: a message may have a delay, a group, and, with an idempotency window, an id."""
 
     __slots__ = ()
 
@@ -80,7 +81,7 @@ class StandardRules(Rules):
             stored.group_id = contents.check_token(entry.message_group_id, "MessageGroupId")
 
     def check_batch(self, entries: list[SendMessageBatchEntry]) -> None:
-        """Checks nothing: each entry is judged by itself in ``complete``."""
+        """Do nothing: ``complete`` checks each entry by itself."""
 
 
 class StandardOrder(Order):
@@ -92,12 +93,12 @@ class StandardOrder(Order):
 
     def __init__(self, rows: dict[int, Row], contents: dict[int, MessageStored], grace: Grace, ages: Ages) -> None:
         super().__init__(rows, contents, grace, ages)
-        self._returned: OrderedDict[int, int] = OrderedDict()  # sequence -> when it became available
-        self._due: OrderedDict[int, int] = OrderedDict()  # likewise, of those that were never received
+        self._returned: OrderedDict[int, int] = OrderedDict()  # sequence -> time since which it is available
+        self._due: OrderedDict[int, int] = OrderedDict()  # the same for never-received messages
         self._taken = 0
 
-    def go_on_as(self, successor: "type[Successor]") -> "Successor":
-        """Returns an order of that class with the state of this one, which nobody may use any more."""
+    def converted_to(self, successor: "type[Successor]") -> "Successor":
+        """Return an order of class ``successor`` with the state of this one, which must not be used again."""
         after = successor(self._rows, self._contents, self._grace, self._ages)
         after._take_over(self)
         return after
@@ -145,10 +146,10 @@ class StandardOrder(Order):
         return None
 
     def set_turn(self, path: str, stored: Stored | None) -> None:
-        """Does nothing: whose turn it is counts only while groups share."""
+        """Do nothing: groups do not take turns here."""
 
     def set_delay(self, delay_ms: int) -> None:
-        """Does nothing: each message carries its own delay."""
+        """Do nothing: each message has its own delay."""
 
     def note_served(self, name: str, number: int) -> None:
         self._taken = number
@@ -156,7 +157,7 @@ class StandardOrder(Order):
     def served(self) -> list[tuple[str, int]]:
         return [("", self._taken)] if self._taken or self._rows or self._delays.count else []
 
-    def hide_again(self, from_ms: int) -> None:
+    def recheck_returned(self, from_ms: int) -> None:
         for sequence, due_ms in reversed(list(self._returned.items())):
             if due_ms < from_ms:
                 break
@@ -167,7 +168,7 @@ class StandardOrder(Order):
 
     def advance(self, now_ms: int) -> None:
         heap, deadlines = self._heap, self._deadlines
-        due: list[tuple[int, int, int, bool]] = []  # in the order of their own deadlines, whatever the grace says
+        due: list[tuple[int, int, int, bool]] = []  # sorted by the deadlines of the rows, without the grace
         if self._delays.next_ms <= now_ms:
             due += [
                 (due_ms, sequence, due_ms, False) for due_ms, sequence in self._delays.take_due(now_ms, ADVANCED_MAX)
@@ -187,24 +188,24 @@ class StandardOrder(Order):
             del deadlines[sequence]
             due.append((deadline_ms, sequence, due_ms, True))
         if not deadlines:
-            self._deadlines, self._heap = {}, []  # all stale; an emptied dict keeps the room of its fullest day
+            self._deadlines, self._heap = {}, []  # all stale; an emptied dict keeps its largest capacity
         due.sort()
         is_in_order = True
         for _, sequence, due_ms, was_received in due:
             is_in_order &= self._put_back(sequence, due_ms, was_received)
-        if not is_in_order:  # a roll-back brought old deadlines back
+        if not is_in_order:  # a roll-back restored old deadlines
             self._returned = sorted_again(self._returned, was_received=True)
             self._due = sorted_again(self._due, was_received=False)
 
     def _put_back(self, sequence: int, due_ms: int, was_received: bool) -> bool:
-        """Note that the message is available since ``due_ms``. False if one that comes behind it is noted already."""
+        """Store that the message is available since ``due_ms``. Return False if that breaks the order of its set."""
         known = self._returned if was_received else self._due
-        is_newest = is_behind(known, sequence, due_ms, was_received=was_received)
+        is_newest = may_follow(known, sequence, due_ms, was_received=was_received)
         known[sequence] = due_ms
         return is_newest
 
     def choose(self, now_ms: int, limit: int, sent_after_ms: int) -> list[int]:
-        """Chooses as ``Order.choose`` says: of what comes back and what was never received, each by turns."""
+        """Choose as ``Order.choose`` does: returned and never-received messages by turns."""
         if self._delays.next_ms <= now_ms or (self._heap and self._heap[0][0] <= now_ms):
             self.advance(now_ms)
         contents = self._contents
@@ -218,7 +219,7 @@ class StandardOrder(Order):
         return self._first_of(iter(self._returned), fresh, limit, sent_after_ms)
 
     def _first_of(self, returned: Iterator[int], fresh: Iterator[int], limit: int, sent_after_ms: int) -> list[int]:
-        """Returns what ``choose`` does of messages that came back and of those that were never received."""
+        """Return the result of ``choose`` from these returned and never-received messages."""
         contents = self._contents
         chosen: list[int] = []
         skipped = 0
@@ -236,7 +237,7 @@ class StandardOrder(Order):
             if content is None:
                 if chosen:
                     break
-                raise ContentsMissing([sequence, *(other for other in self.cold_ahead() if other != sequence)])
+                raise ContentsMissing([sequence, *(other for other in self.missing_ahead() if other != sequence)])
             if content.sent_ms > sent_after_ms:
                 chosen.append(sequence)
                 place += 1
@@ -245,7 +246,7 @@ class StandardOrder(Order):
         return chosen
 
     def _fresh(self) -> Iterator[int]:
-        """The messages that were never received and can be handed out, longest available first."""
+        """Yield the never-received messages that can be handed out, longest available first."""
         contents = self._contents
         delayed = iter(self._due.items())
         due = next(delayed, None)
@@ -259,7 +260,7 @@ class StandardOrder(Order):
             yield due[0]
             due = next(delayed, None)
 
-    def cold_ahead(self) -> list[int]:
+    def missing_ahead(self) -> list[int]:
         contents = self._contents
         ahead = [sequence for sequence in islice(self._untouched, AHEAD_MAX) if sequence not in contents]
         for known in (self._due, self._returned):
@@ -269,7 +270,7 @@ class StandardOrder(Order):
     def progress(self, sequence: int) -> int:
         return sequence
 
-    def look_again_at(self, ahead: list[int], sequence: int) -> int:
+    def next_prefetch_at(self, ahead: list[int], sequence: int) -> int:
         return ahead[len(ahead) // 2] if ahead else sequence + AHEAD_MAX // 2
 
     def is_in_flight(self, sequence: int, now_ms: int) -> bool:
@@ -294,7 +295,7 @@ class StandardOrder(Order):
 
 
 def deliveries(old: Row, row: Row) -> int:
-    """Returns how many deliveries more a message has: -1 where one is rolled back, as then its number falls."""
+    """Return by how many deliveries the new row is ahead: 1, 0, or -1 if a delivery was rolled back."""
     number, old_number = row.delivery_number, old.delivery_number
     return (number > old_number) - (number < old_number)
 

@@ -1,1 +1,1 @@
-"""Access policies: how they are parsed and evaluated."""
+"""The access policies of queues and topics: parsing and evaluation."""

@@ -1,11 +1,9 @@
-"""Judges a request by the Policy of a queue or a topic: allowed, denied, or not mentioned.
+"""The evaluation of a request by the Policy of a queue or a topic: allowed, denied, or not mentioned.
 
-IAM's order: a Deny that matches wins; else an Allow that matches; else nothing
-is said. A condition that nobody can decide here (a key of AWS that no request
-here has a value for, a policy variable) fails an Allow and fulfils a Deny, so
-that a policy never opens more than AWS would read in it. Source: IAM user
-guide, "Policy evaluation logic" and "Condition operators"; how the text is
-read is ``policy_language.py``'s.
+As in IAM, a matching Deny wins, then a matching Allow. Otherwise the result is NEITHER. Some conditions cannot be
+decided here, such as those with a policy variable, or with a key that requests here do not have. They fail an Allow and
+fulfil a Deny. So a policy never allows more than it does on AWS. Source: IAM user guide, "Policy evaluation logic" and
+"Condition operators". language.py parses the text.
 """
 
 from collections.abc import Callable
@@ -25,11 +23,16 @@ NEITHER: Final = ""
 
 
 class Request(Struct, frozen=True):
-    """action: its name without "sqs:"; arn: of the queue; principal: a user's name in ``account``.
+    """A request to evaluate.
 
-    is_any_region: one queue answers in all regions, so that the region of a policy's Resource says nothing.
-    service: what stands before the action. caller: the AWS service that asks, which is no user of any account;
-    source_arn: for which of its resources; source_owner: whose that is, and of a topic's caller its own account.
+    - principal: The name of a user in ``account``.
+    - action: The name of the action without its service.
+    - arn: The ARN of the queue or topic.
+    - is_any_region: Whether one queue answers in all regions, so the region in a policy's Resource is ignored.
+    - service: The service of the action.
+    - caller: The AWS service that makes the request. It is not a user of any account.
+    - source_arn: The resource for which the service makes the request.
+    - source_owner: The account that owns this resource. For a user's request to a topic, the user's own account.
     """
 
     principal: str
@@ -51,11 +54,11 @@ class Request(Struct, frozen=True):
 
 
 class NotUnderstood(Exception):
-    """What nobody can decide here."""
+    """The error for a condition that cannot be decided here."""
 
 
 def evaluate(policy: str, request: Request) -> str:
-    """ALLOW, DENY or NEITHER. A policy that cannot be read denies: there was a version that stored some."""
+    """Return ALLOW, DENY or NEITHER. An unreadable policy denies; an old version stored some."""
     try:
         statements = _statements(policy)
     except Unreadable:
@@ -69,7 +72,7 @@ def evaluate(policy: str, request: Request) -> str:
     return found
 
 
-@lru_cache(maxsize=256)  # policies change seldom and are asked for each call; 8 KiB each at most
+@lru_cache(maxsize=256)  # policies rarely change but are needed for each call; 8 KiB each at most
 def _statements(policy: str) -> tuple[Statement, ...]:
     return policy_language.statements(policy_language.document(policy))
 
@@ -83,7 +86,7 @@ def _matches(statement: Statement, request: Request) -> bool:
     )
 
 
-# --- who, what, on what -----------------------------------------------------------
+# --- principals, actions, resources ------------------------------------------------
 
 
 def _is_meant(statement: Statement, request: Request) -> bool:
@@ -93,7 +96,7 @@ def _is_meant(statement: Statement, request: Request) -> bool:
 
 
 def _is_named(principals: Principals, request: Request) -> bool:
-    """An account means all of its users."""
+    """Return whether the principals include the requester. An account includes all of its users."""
     if request.caller:
         return principals.is_everybody or request.caller in principals.services
     user = request.account, request.principal
@@ -101,8 +104,11 @@ def _is_named(principals: Principals, request: Request) -> bool:
 
 
 def _is_excepted(principals: Principals, request: Request) -> bool:
-    """IAM: a NotPrincipal must name the user and its account, "Otherwise, the policy might deny access to the entire
-    account"; and of an account that is named with one user the others are denied."""
+    """Return whether a NotPrincipal excepts the requester.
+
+    IAM: a NotPrincipal must name the user and its account, "Otherwise, the policy might deny access to the entire
+    account". If it names an account and one of its users, the other users are denied.
+    """
     if request.caller:
         return principals.is_everybody or request.caller in principals.services
     user = request.account, request.principal
@@ -115,7 +121,9 @@ def _is_action(statement: Statement, service: str, action: str) -> bool:
 
 
 def _is_about(statement: Statement, request: Request) -> bool:
-    """A pattern with a variable is not understood."""
+    """Return whether the statement applies to the request's resource. A pattern with a variable applies
+    only in a Deny.
+    """
     if statement.resources is None:
         return True
     if any(VARIABLE in pattern for pattern in statement.resources):
@@ -162,7 +170,10 @@ def _is_fulfilled(condition: Condition, request: Request) -> bool:
 
 
 def _value(key: str, request: Request) -> str | int | None:
-    """What the request says of a key, times in seconds; None: nothing, as no organisation calls here."""
+    """Return the request's value of a key, times in seconds; None if the request has none.
+
+    Raise NotUnderstood if the key is unknown.
+    """
     read_value = _KEYS.get(key)
     if read_value is not None:
         if request.caller and key in _OF_USERS:
@@ -174,7 +185,10 @@ def _value(key: str, request: Request) -> str | int | None:
 
 
 def _plain_address(text: str) -> str:
-    """A socket that listens on ``::`` names IPv4 clients ::ffff:10.0.0.5; they are in IPv4's networks all the same."""
+    """Return an IPv4-mapped address, such as ::ffff:10.0.0.5, as IPv4; any other text unchanged.
+
+    A socket that listens on ``::`` reports IPv4 clients in this form.
+    """
     try:
         address = ip_address(text)
     except ValueError:
@@ -213,7 +227,7 @@ _OF_USERS: Final = frozenset(
         "aws:username",
     )
 )
-"""Of which a request of a service says nothing."""
+"""Keys without a value in a request of a service."""
 _ABSENT: Final = frozenset(
     (
         "aws:sourceorgid",
@@ -227,4 +241,4 @@ _ABSENT: Final = frozenset(
         "aws:tokenissuetime",
     )
 )
-"""Known to AWS, and never part of a request here."""
+"""Keys that AWS knows and that requests here never have."""

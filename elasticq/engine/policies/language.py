@@ -1,9 +1,10 @@
-"""Reads the text of a queue's Policy exactly, or not at all.
+"""The parser of policies. It reads a text exactly, or refuses it.
 
-A member that is misspelt, a value of another shape or an operator that nobody knows would make a statement mean
-something else than its author wrote, and a Deny that means nothing is silently no Deny. So nothing is skipped and
-nothing is guessed. Sources, all in the IAM user guide: "Grammar of the IAM JSON policy language", "AWS JSON policy
-elements" (Principal, NotPrincipal, Action, Resource), "Condition operators" and "Multivalued context keys".
+A misspelt member, a value of the wrong shape or an unknown operator would change the meaning of a statement. A Deny
+without meaning would silently deny nothing. So the parser skips nothing and guesses nothing.
+
+Sources, all in the IAM user guide: "Grammar of the IAM JSON policy language", "AWS JSON policy elements" (Principal,
+NotPrincipal, Action, Resource), "Condition operators" and "Multivalued context keys".
 """
 
 import json
@@ -27,25 +28,25 @@ Json = dict[str, Any]
 
 
 class Unreadable(ValueError):
-    """Not a policy, or one whose meaning is not certain."""
+    """The error for a text that is not a policy, or whose meaning is not certain."""
 
 
 class Principals(Struct, frozen=True):
-    """Whom a statement names. Roles and federated users are nobody here, so they are not kept."""
+    """The principals of a statement. Roles and federated users do not exist here, so they are dropped."""
 
     is_everybody: bool
     accounts: frozenset[str]
-    users: frozenset[tuple[str, str]]  # account, and the user's name without its path
+    users: frozenset[tuple[str, str]]  # (account, the user's name without its path)
     services: frozenset[str] = frozenset()
 
 
 class Operator(Struct, frozen=True):
-    """How a condition compares.
+    """A comparison of a condition.
 
-    wanted, value: read what the policy gives, and what the request says; they raise ValueError.
-    holds: of the request's value and a wanted one.
-    is_negated: holds where none of the wanted does, and where the request says nothing.
-    takes_variables: a wanted value may be computed from the request.
+    - wanted, value: Parse the policy's and the request's value. They raise ValueError.
+    - holds: Compares the request's value with a wanted one.
+    - is_negated: Whether it holds if no wanted value does, and if the request has no value.
+    - takes_variables: Whether a wanted value may contain policy variables.
     """
 
     wanted: Callable[[str], Any]
@@ -56,11 +57,12 @@ class Operator(Struct, frozen=True):
 
 
 class Condition(Struct, frozen=True):
-    """operator: None for Null, whose ``wanted`` are whether the key is absent.
+    """One condition of a statement.
 
-    key: in lower case, as its letters' case does not matter.
-    is_absent_enough: what it says of a request without the key.
-    has_variables: a wanted value is computed from the request; then they are kept as they were written.
+    - operator: None for Null. Then ``wanted`` has True if the key must be absent, False if it must be present.
+    - key: In lower case, because case does not matter.
+    - is_absent_enough: Whether a request without the key fulfils it.
+    - has_variables: Whether a wanted value has policy variables. Then ``wanted`` has the unparsed texts.
     """
 
     operator: Operator | None
@@ -71,7 +73,11 @@ class Condition(Struct, frozen=True):
 
 
 class Statement(Struct, frozen=True):
-    """actions: patterns in lower case; resources: patterns, or None: all of it."""
+    """One parsed statement.
+
+    - actions: Patterns in lower case.
+    - resources: Patterns; None if the statement names no resources and so applies to the whole queue or topic.
+    """
 
     is_deny: bool
     principals: Principals
@@ -84,12 +90,15 @@ class Statement(Struct, frozen=True):
 
 
 def document(text: str) -> Json:
-    """The document as JSON, its statements a list; of its statements only that they are objects. Raises Unreadable."""
+    """Return the policy as JSON, with its statements as a list of objects. Raise Unreadable if it is invalid.
+
+    The statements themselves are not checked.
+    """
     try:
         documents.read(text)
         found = json.loads(text, object_pairs_hook=_distinct)
     except ValueError as error:
-        raise Unreadable("no JSON") from error
+        raise Unreadable("not JSON") from error
     members = _members(found, "the document", {"Version", "Id", "Statement"}, {"Statement"})
     if members.get("Version", VERSIONS[0]) not in VERSIONS:
         raise Unreadable("Version")
@@ -102,7 +111,7 @@ def document(text: str) -> Json:
 
 
 def statements(of: Json) -> tuple[Statement, ...]:
-    """What a document says. Raises Unreadable."""
+    """Return the parsed statements of a document. Raise Unreadable if one is invalid."""
     labels = [each["Sid"] for each in of["Statement"] if each.get("Sid")]
     if not all(isinstance(label, str) for label in labels) or len(set(labels)) < len(labels):
         raise Unreadable("Sid")
@@ -110,10 +119,13 @@ def statements(of: Json) -> tuple[Statement, ...]:
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> Json:
-    """IAM: "Individual elements must not contain multiple instances of the same key.\""""
+    """Return the pairs as a dict. Raise Unreadable if a key occurs twice.
+
+    IAM: "Individual elements must not contain multiple instances of the same key."
+    """
     members = dict(pairs)
     if len(members) < len(pairs):
-        raise Unreadable("a key stands twice")
+        raise Unreadable("a duplicate key")
     return members
 
 
@@ -124,7 +136,7 @@ def _members(value: object, what: str, known: set[str], wanted: set[str]) -> Jso
 
 
 def _texts(value: object, what: str) -> tuple[str, ...]:
-    """One text, or a list of at least one."""
+    """Return the texts: a single one, or a list of at least one. Raise Unreadable otherwise."""
     listed = value if isinstance(value, list) else [value]
     if not listed or not all(isinstance(each, str) for each in listed):
         raise Unreadable(what)
@@ -141,7 +153,7 @@ def _statement(given: Json) -> Statement:
     effect = members["Effect"]
     principal, are_principals_excepted = _one_of(members, "Principal")
     action, are_actions_excepted = _one_of(members, "Action")
-    # A queue's policy is about that queue, so what is silent on resources is about all of it.
+    # A policy belongs to one queue, so a statement without resources applies to all of it.
     has_resource = "Resource" in members or "NotResource" in members
     resource, are_resources_excepted = _one_of(members, "Resource") if has_resource else (None, False)
     if effect not in ("Allow", "Deny"):
@@ -161,13 +173,15 @@ def _statement(given: Json) -> Statement:
 
 
 def _one_of(members: Json, name: str) -> tuple[Any, bool]:
-    """The member, or its opposite, such as NotAction, and whether it is that."""
+    """Return the member and False, or its opposite, such as NotAction, and True. Raise Unreadable if not exactly one
+    exists.
+    """
     if (name in members) == (f"Not{name}" in members):
         raise Unreadable(name)
     return (members[name], False) if name in members else (members[f"Not{name}"], True)
 
 
-# --- who, what, on what -----------------------------------------------------------
+# --- principals, actions, resources ------------------------------------------------
 
 _KINDS: Final = {"AWS", "CanonicalUser", "Federated", "Service"}
 _ACCOUNT: Final = re.compile(r"([0-9]{12})\Z|arn:aws[a-z-]*:iam::([0-9]{12}):root\Z")
@@ -179,7 +193,7 @@ _ACTION: Final = re.compile(r"\*\Z|[a-z0-9-]+:[a-z0-9*?]+\Z")
 
 
 def _principals(value: object) -> Principals:
-    """ "*", or a map of lists. A part of a name cannot be a wildcard."""
+    """Return the principals of ``"*"`` or of a map of lists. Wildcards in names are not allowed."""
     if value == "*":
         return Principals(is_everybody=True, accounts=frozenset(), users=frozenset())
     named = _members(value, "Principal", _KINDS, set())
@@ -200,7 +214,7 @@ def _principals(value: object) -> Principals:
 
 
 def _actions(value: object) -> tuple[str, ...]:
-    """Each with the service's name before it."""
+    """Return the action patterns, each prefixed with its service name."""
     patterns = tuple(each.lower() for each in _texts(value, "Action"))
     if not all(_ACTION.match(each) for each in patterns):
         raise Unreadable("Action")
@@ -208,7 +222,7 @@ def _actions(value: object) -> tuple[str, ...]:
 
 
 def _resources(value: object) -> tuple[str, ...]:
-    """ARNs, or what may stand for a whole one."""
+    """Return the resource patterns: ARNs, or patterns that match a whole ARN."""
     patterns = _texts(value, "Resource")
     try:
         if not all(each.startswith("*") or arn_parts(each)[0] == "arn" for each in patterns):
@@ -240,8 +254,10 @@ def _conditions(value: object) -> tuple[Condition, ...]:
 
 
 def _operator(name: str) -> tuple[Operator | None, bool]:
-    """And whether it is fulfilled by a request without the key. IAM, "Multivalued context keys": of no value at all
-    everything is true, and nothing is."""
+    """Return the operator, and whether a request without the key fulfils the condition.
+
+    IAM, "Multivalued context keys": without any value, ForAllValues is true and ForAnyValue is false.
+    """
     if name == "Null":
         return None, False
     quantifier, _, bare = name.rpartition(":")
@@ -266,7 +282,10 @@ def _condition(operator: Operator | None, is_absent_enough: bool, key: str, give
 
 
 def _value(given: object) -> str:
-    """IAM: "Quotation marks are optional for numeric and Boolean values.\""""
+    """Return a condition's value as text.
+
+    IAM: "Quotation marks are optional for numeric and Boolean values."
+    """
     if isinstance(given, str):
         return given
     text = json.dumps(given) if isinstance(given, (bool, int, float)) else ""
@@ -276,7 +295,10 @@ def _value(given: object) -> str:
 
 
 def _is_absent(text: str) -> bool:
-    """IAM: "use either true (the key doesn't exist) or false"; another spelling was once read as false."""
+    """Return the value of a Null condition. Raise ValueError for other texts than true and false.
+
+    IAM: "use either true (the key doesn't exist) or false".
+    """
     if text not in ("true", "false"):
         raise ValueError(text)
     return text == "true"
@@ -300,7 +322,10 @@ def _time_s(text: str) -> Decimal:
 
 
 def _network(text: str) -> Network:
-    """An IPv4 address in the clothes of IPv6 is refused: no client has one (``policy.py`` takes them off)."""
+    """Return the network. Raise ValueError for an IPv4-mapped IPv6 network.
+
+    It would match no client, because ``evaluation.py`` converts such addresses to IPv4.
+    """
     if not _NETWORK.match(text):
         raise ValueError(text)
     network = ip_network(text, strict=False)
@@ -310,9 +335,9 @@ def _network(text: str) -> Network:
 
 
 def _text(value: str | int) -> str:
-    """A time has no spelling that could be compared."""
+    """Return the text. Raise ValueError for a time, which has no text to compare."""
     if isinstance(value, int):
-        raise ValueError("a time is no text")
+        raise ValueError("a time is not a text")
     return value
 
 
@@ -325,7 +350,7 @@ def _with_opposite(name: str, opposite: str, operator: Operator) -> dict[str, Op
 
 
 def _ordered(kind: str, wanted: Callable[[str], Any]) -> dict[str, Operator]:
-    """The six operators of what has an order."""
+    """Return the six operators of an ordered type."""
     unequal = {"LessThan": lt, "LessThanEquals": le, "GreaterThan": gt, "GreaterThanEquals": ge}
     return {
         **_with_opposite(f"{kind}Equals", f"{kind}NotEquals", Operator(wanted, _decimal, eq)),
@@ -353,4 +378,4 @@ OPERATORS: Final[dict[str, Operator]] = {
     **_ordered("Date", _time_s),
     "Bool": Operator(_boolean, _text, eq, takes_variables=True),
 }
-"""BinaryEquals is not among them: no key of a request here is binary, so nobody could tell what it says."""
+"""BinaryEquals is missing, because no key of a request here is binary."""

@@ -1,4 +1,4 @@
-"""Texts with wildcards, as policies match them: ``*`` is any text, ``?`` one character."""
+"""The wildcards of policies: ``*`` matches any text, ``?`` one character."""
 
 from typing import Final
 
@@ -6,7 +6,10 @@ _ARN_PARTS: Final = 6
 
 
 def is_like(text: str, pattern: str) -> bool:
-    """By hand, as a regular expression of many ``*`` can try for ever."""
+    """Return whether the text matches the pattern.
+
+    It is no regular expression, because one with many ``*`` can take exponential time.
+    """
     at, place, star, tried = 0, 0, -1, 0
     while at < len(text):
         if place < len(pattern) and pattern[place] == "*":
@@ -14,7 +17,7 @@ def is_like(text: str, pattern: str) -> bool:
             place += 1
         elif place < len(pattern) and pattern[place] in ("?", text[at]):
             at, place = at + 1, place + 1
-        elif star >= 0:  # let the last * take one more
+        elif star >= 0:  # let the last * match one more character
             tried += 1
             at, place = tried, star + 1
         else:
@@ -23,7 +26,7 @@ def is_like(text: str, pattern: str) -> bool:
 
 
 def arn_parts(text: str) -> list[str]:
-    """arn, partition, service, region, account, resource. Raises ValueError."""
+    """Return [arn, partition, service, region, account, resource]. Raise ValueError if there are fewer parts."""
     parts = text.split(":", _ARN_PARTS - 1)
     if len(parts) < _ARN_PARTS:
         raise ValueError("an ARN has six parts")
@@ -31,5 +34,5 @@ def arn_parts(text: str) -> list[str]:
 
 
 def are_alike(parts: list[str], patterns: list[str]) -> bool:
-    """Of an ARN, part by part, as ``*`` does not reach over a colon."""
+    """Return whether each part of an ARN matches its pattern. So ``*`` does not match a colon between parts."""
     return all(map(is_like, parts, patterns))

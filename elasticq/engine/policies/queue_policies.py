@@ -1,6 +1,6 @@
-"""Queue policies: what a Policy attribute may say, and the statements that AddPermission writes into it.
+"""Queue policies: the rules for the Policy attribute, and the statements that AddPermission adds to it.
 
-Source: AWS's quotas for policies, the AddPermission API page, and recordings of the document that it makes.
+Sources: AWS's quotas for policies, the AddPermission API page, and recordings of the document that it creates.
 """
 
 import json
@@ -16,7 +16,7 @@ Statement = dict[str, Any]
 
 
 def check(name: str, value: str) -> str:
-    """The policy as it reads back: as it was given; empty removes it. Raises InvalidAttributeValue, OverLimit."""
+    """Return the policy unchanged; empty deletes it. Raise InvalidAttributeValue or OverLimit if it is invalid."""
     if value:
         _check_length(value)
         document = _document(value)
@@ -29,7 +29,7 @@ def check(name: str, value: str) -> str:
 
 
 def _document(value: str) -> dict[str, Any]:
-    """With ``Statement`` a list; empty for none. Raises InvalidAttributeValue."""
+    """Return the document with ``Statement`` as a list; it is empty without a policy. Raise InvalidAttributeValue."""
     try:
         return policy_language.document(value) if value else {"Statement": []}
     except policy_language.Unreadable:
@@ -37,7 +37,7 @@ def _document(value: str) -> dict[str, Any]:
 
 
 def _invalid() -> InvalidAttributeValue:
-    """The error for a bad policy; AWS does not say what is wrong with it."""
+    """Return the error for an invalid policy. AWS does not report what is wrong with it."""
     return InvalidAttributeValue(f"Invalid value for the parameter {ATTRIBUTE}.")
 
 
@@ -77,12 +77,12 @@ def _principals(statement: Statement) -> int:
 
 
 def _alone(values: list[str]) -> str | list[str]:
-    """A list as AWS writes it in a policy: a single text stands alone."""
+    """Return a list as AWS writes it in a policy: a single text without a list."""
     return values[0] if len(values) == 1 else values
 
 
 def permission(service: str, arn: str, label: str, accounts: list[str], actions: list[str]) -> Statement:
-    """What AddPermission writes; service: SQS or SNS, which stands before its actions."""
+    """Return the statement that AddPermission adds. ``service`` is the prefix of its actions, SQS or SNS."""
     return {
         "Sid": label,
         "Effect": "Allow",
@@ -93,14 +93,14 @@ def permission(service: str, arn: str, label: str, accounts: list[str], actions:
 
 
 def with_permission(value: str, arn: str, label: str, accounts: list[str], actions: list[str]) -> str | None:
-    """The policy with one more statement; None if the label is taken. Raises OverLimit."""
+    """Return the policy with one more statement; None if the label is used. Raise OverLimit if it becomes too large."""
     document = _document(value)
     document.setdefault("Version", "2008-10-17")
     document.setdefault("Id", f"{arn}/SQSDefaultPolicy")
     if any(statement.get("Sid") == label for statement in document["Statement"]):
         return None
     statement = permission("SQS", arn, label, accounts, actions)
-    # Version and Id before the statements, as AWS writes it.
+    # AWS writes Version and Id before the statements.
     head = {"Version": document.pop("Version"), "Id": document.pop("Id")}
     whole = {**head, **document, "Statement": [*document["Statement"], statement]}
     text = json.dumps(whole, separators=(",", ":"), ensure_ascii=False)
@@ -110,7 +110,9 @@ def with_permission(value: str, arn: str, label: str, accounts: list[str], actio
 
 
 def without_permission(value: str, label: str) -> str | None:
-    """The policy without the label's statement, empty without any; None if there is no such label."""
+    """Return the policy without the label's statement, empty if it was the last one; None if the label does
+    not exist.
+    """
     document = _document(value)
     left = [statement for statement in document["Statement"] if statement.get("Sid") != label]
     if len(left) == len(document["Statement"]):

@@ -161,7 +161,7 @@ def _failed(task: m.MoveTaskSet, reason: str) -> m.MoveTaskSet:
 
 
 def _move(state: State, source: Queue, task: m.MoveTaskSet, allowed: int, arrivals: _Arrivals, step: Step) -> int:
-    over = state.leases.over(source.id, state.grace, arrivals.now_ms)
+    over = state.leases.expirations(source.id, state.grace, arrivals.now_ms)
     step.mutations += over
     if len(over) == ENDED_AT_ONCE_MAX:
         return 0  # no message goes before all leases that are over are known to be so

@@ -1,4 +1,4 @@
-"""When messages were sent, roughly and cheaply: for those whose contents are not in memory."""
+"""Approximate times of sends, for messages whose contents are not in memory."""
 
 from bisect import bisect_left, bisect_right
 
@@ -7,9 +7,9 @@ MARKS_MAX = 4_096
 
 
 class Ages:
-    """Marks (sequence, sent_ms) along a queue, one for the last message of each step of time.
+    """Marks (sequence, sent_ms) along a queue, one for the last message of each time step.
 
-    The step doubles when there are more than MARKS_MAX of them.
+    If there are more than MARKS_MAX marks, the step doubles.
     """
 
     __slots__ = ("_newest_ms", "_newest_sequence", "_sent_ms", "_sequences", "_step_ends_ms", "_step_ms")
@@ -23,7 +23,9 @@ class Ages:
         self._step_ends_ms = 0
 
     def note(self, sequence: int, sent_ms: int) -> None:
-        """Note when a message was sent. Both numbers only grow, except that sequences are reused after a roll-back."""
+        """Record when a message was sent. Both numbers only grow, except that sequences are reused after a
+        roll-back.
+        """
         if sequence <= self._newest_sequence:
             self._forget_from(sequence)
         if sent_ms >= self._step_ends_ms:
@@ -34,7 +36,9 @@ class Ages:
             self._newest_ms = sent_ms
 
     def _forget_from(self, sequence: int) -> None:
-        """Drop the marks from ``sequence`` on: their messages are gone. ``_newest_ms`` stays; it may be too late."""
+        """Delete the marks from ``sequence`` on, whose messages are gone. ``_newest_ms`` stays, so it may
+        be too late.
+        """
         at = bisect_left(self._sequences, sequence)
         del self._sequences[at:], self._sent_ms[at:]
         self._newest_sequence = self._sequences[-1] if self._sequences else 0
@@ -48,11 +52,11 @@ class Ages:
             del self._sequences[::2], self._sent_ms[::2]
 
     def sent_by_ms(self, sequence: int) -> int:
-        """A time at or after the send of the message, later by one step at most as long as the step has not doubled."""
+        """Return a time at or after the send of the message. It is at most one step late until the step doubles."""
         at = bisect_left(self._sequences, sequence)
         return self._sent_ms[at] if at < len(self._sequences) else self._newest_ms
 
     def newest_sent_by(self, sent_ms: int) -> int:
-        """A sequence such that it and all before it were sent at ``sent_ms`` or earlier; 0 if none is known."""
+        """Return a sequence such that it and all before it were sent at ``sent_ms`` or earlier; 0 if none is known."""
         at = bisect_right(self._sent_ms, sent_ms)
         return self._sequences[at - 1] if at else 0

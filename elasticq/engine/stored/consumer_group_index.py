@@ -1,8 +1,8 @@
-"""Consumer groups with their consumers, resources and assignments, ready for a heartbeat and for the fence.
+"""The index of consumer groups, their consumers, resources and assignments, for heartbeats and the fence.
 
-The rows are mutations (consumer_rows.py); this is the index over them, which ``writers/consumer_groups.py`` keeps.
-No row says what a group's resources are: that follows from the names of the queues that exist, and ``QueueNames``
-tells this index when a queue comes or goes.
+The rows are mutations (consumer_group_rows.py), and ``writers/consumer_groups.py`` updates this index. No row lists the
+resources of a group, because they follow from the names of the existing queues. ``QueueNames`` calls this index when a
+queue is created or deleted.
 """
 
 from heapq import heapify, heappop, heappush
@@ -21,11 +21,11 @@ from elasticq.engine.stored.queue_names import QueueNames
 from elasticq.model.limits import RESOURCES_MAX
 
 Resource = tuple[str, int]
-"""The name of a queue, and a partition of it or WHOLE."""
+"""The name of a queue, and one of its partitions or WHOLE."""
 
 
 class Consumer:
-    """A consumer and what it holds: its assignments by token, those that are revoked apart."""
+    """A consumer and its assignments by token. Revoked assignments are in ``revoking``, the others in ``held``."""
 
     __slots__ = ("held", "revoking", "row")
 
@@ -42,7 +42,7 @@ class Consumer:
         (self.revoking if row.is_revoked else self.held)[row.token] = row
 
     def rows(self) -> list[ResourceAssigned]:
-        """Return all that it has, what it is to give back last."""
+        """Return all its assignments, revoked ones last."""
         return [*self.held.values(), *self.revoking.values()]
 
     def take(self, token: int) -> None:
@@ -51,9 +51,11 @@ class Consumer:
 
 
 class Group:
-    """A group. present: its resources, and the id of the queue that each is of; by_resource: what is assigned.
+    """A consumer group.
 
-    last: of a prefix that has all the resources it may have the last one's name; else empty.
+    - present: Its resources, each with the id of the queue.
+    - by_resource: The assignments by resource.
+    - last: The name of its last queue if its prefix matches at least RESOURCES_MAX queues, else empty.
     """
 
     __slots__ = ("by_resource", "consumers", "last", "present", "row", "status")
@@ -68,10 +70,11 @@ class Group:
 
 
 class Groups:
-    """All groups of a state; only ``apply`` writes here.
+    """All consumer groups of a state. Only ``apply`` writes here.
 
-    dirty: the numbers of groups of which resources came or went, or that wait for the time or the next step of their
-    sharing out: what background work looks at. orphans: groups that are gone, but for rows that go in further steps.
+    - dirty: The numbers of groups that background work must visit. Their resources changed, or they wait for a time or
+      for the next step of their rebalance.
+    - orphans: Deleted groups that still have rows, which further steps delete.
     """
 
     __slots__ = (
@@ -117,7 +120,7 @@ class Groups:
             self._by_prefix.setdefault(row.account, {})[row.number] = group
         for name in _named(row):
             self._by_queue.setdefault((row.account, name), {})[row.number] = group
-        if group.present or self._names:  # while a start reads rows there are no queues yet
+        if group.present or self._names:  # during a start, rows are read before there are queues
             self._look_for_resources(group)
 
     def _unfollow(self, row: ConsumerGroupSet) -> None:
@@ -139,14 +142,14 @@ class Groups:
             del self.names[key]
 
     def _group(self, number: int) -> Group:
-        """Return the group of a consumer or assignment, which may be gone."""
+        """Return the group of a consumer or assignment. The group may be deleted."""
         group = self.by_number.get(number) or self.orphans.get(number)
-        if group is None:  # a repair lost it
+        if group is None:  # a repair lost its row
             group = self.orphans[number] = Group(ConsumerGroupSet(number, "", "", 0, 0, 0, []))
         return group
 
-    def _look_after(self, number: int) -> None:
-        """Forget a group that is gone, once all of its rows are."""
+    def _drop_empty_orphan(self, number: int) -> None:
+        """Remove a deleted group when all of its rows are deleted."""
         group = self.orphans.get(number)
         if group is not None and not group.consumers and not group.by_resource:
             del self.orphans[number]
@@ -158,15 +161,17 @@ class Groups:
             if row.started_ms or row.due_ms:
                 self.dirty[row.number] = None
 
-    def look_again(self, number: int) -> None:
-        """Something of the group was rolled back: what background work found done may have to be done again."""
+    def mark_dirty(self, number: int) -> None:
+        """Mark the group for background work, because a row of it was rolled back and finished work may have to be
+        repeated.
+        """
         if number in self.by_number:
             self.dirty[number] = None
 
     # --- resources ---------------------------------------------------------------------
 
     def queue_named(self, key: tuple[str, str], queue: Any) -> None:
-        """Note that ``queue`` has this name from now on, or that no queue has it: None."""
+        """Update the groups after ``queue`` got this name; None: no queue has it."""
         account, name = key
         for group in self._by_queue.get(key, {}).values():
             self._follow(group, name, queue)
@@ -185,7 +190,11 @@ class Groups:
         group.present.pop((name, WHOLE), None)
 
     def _follow_prefix(self, group: Group, name: str, queue: Any) -> None:
-        """Of more queues than a group may have it has the first ones; one that comes or goes costs no look at all."""
+        """Update a group with a prefix after a queue was created or deleted.
+
+        If the prefix matches more queues than a group may have, the group has the first RESOURCES_MAX ones by name. The
+        update does not scan the names.
+        """
         present, account, resource = group.present, group.row.account, (name, WHOLE)
         if queue is None:
             if present.pop(resource, None) is None:
@@ -201,7 +210,7 @@ class Groups:
                 del present[group.last, WHOLE]
                 group.last = self._names.before(account, group.last)
             present[resource] = queue.id
-            if not group.last and len(present) == RESOURCES_MAX:  # all that there are: nobody is left out yet
+            if not group.last and len(present) == RESOURCES_MAX:  # all matching queues are in the group so far
                 group.last = self._names.last_of(account, group.row.prefix)
         self.dirty[group.row.number] = None
 
@@ -229,7 +238,9 @@ class Groups:
     def put_consumer(self, row: ConsumerSet) -> None:
         consumer = self.consumers.get(row.number)
         if consumer is not None:
-            if row.deadline_ms < consumer.row.deadline_ms:  # a renewal was rolled back, and ``over`` may have met it
+            if (
+                row.deadline_ms < consumer.row.deadline_ms
+            ):  # a renewal was rolled back, and ``ended_sessions`` may have met it
                 heappush(self._deadlines, (row.deadline_ms, row.number))
             consumer.row = row
             return
@@ -242,16 +253,16 @@ class Groups:
         if consumer is None:
             return
         self._group(consumer.row.group).consumers.pop(number, None)
-        self._look_after(consumer.row.group)
+        self._drop_empty_orphan(consumer.row.group)
         if len(self._deadlines) > 64 and len(self._deadlines) > 2 * len(self.consumers):
             self._deadlines = [each for each in self._deadlines if each[1] in self.consumers]
             heapify(self._deadlines)
 
-    def over(self, grace: Grace, now_ms: int, limit: int) -> list[Consumer]:
-        """Return up to ``limit`` consumers whose sessions are over, in the order in which they ended."""
+    def ended_sessions(self, grace: Grace, now_ms: int, limit: int) -> list[Consumer]:
+        """Return up to ``limit`` consumers whose sessions have ended, earliest end first."""
         found: list[Consumer] = []
         looked_at: list[tuple[int, int]] = []
-        met: set[int] = set()  # a consumer whose removal was rolled back stands there twice
+        met: set[int] = set()  # a consumer whose removal was rolled back has two entries
         deadlines = self._deadlines
         while deadlines and deadlines[0][0] <= now_ms and len(found) < limit:
             number = heappop(deadlines)[1]
@@ -268,7 +279,7 @@ class Groups:
         return found
 
     def next_end_ms(self) -> int | None:
-        """Return a cluster time before which no session ends; None without consumers."""
+        """Return a cluster time before which no session ends; None if there are no consumers."""
         return self._deadlines[0][0] if self._deadlines else None
 
     # --- assignments -------------------------------------------------------------------
@@ -285,22 +296,22 @@ class Groups:
         if row is None:
             return
         self._group(row.group).by_resource.pop((row.name, row.partition), None)
-        self._look_after(row.group)
+        self._drop_empty_orphan(row.group)
         consumer = self.consumers.get(row.consumer)
         if consumer is not None:
             consumer.take(token)
 
     def rows(self) -> list[ResourceAssigned]:
-        """Return all assignments, in the order of their tokens."""
+        """Return all assignments by token."""
         return [self.assignments[token] for token in sorted(self.assignments)]
 
     def behind(self, account: str, name: str, count: int) -> list[Group]:
-        """Return the first ``count`` groups of an account whose names come after ``name``, in the order of names."""
+        """Return the first ``count`` groups of an account with names after ``name``, in the order of names."""
         return [self.names[account, each] for each in islice(self.names.of(account, "", name), count)]
 
 
 def _named(row: ConsumerGroupSet) -> list[str]:
-    """The queues that the group names: all that it shares out, or the one whose partitions it shares out."""
+    """Return the queues that the group names: those that it assigns, or the queue whose partitions it assigns."""
     return row.queue_names or ([row.partitions_of] if row.partitions_of else [])
 
 

@@ -1,7 +1,8 @@
-"""The rows of consumer groups, each of which is a mutation: groups, consumers, assignments, the counter of tokens.
+"""The rows of consumer groups, which are mutations: groups, consumers, assignments and the counter of tokens.
 
-Nothing is assigned anew that somebody still holds: an assignment is a row until its consumer has given it back, or is
-gone. A resource is a queue by its name in the group's account, with a partition; the row names its incarnation, too.
+A resource is not assigned again while a consumer holds it. An assignment stays a row until its consumer releases it or
+is removed. A resource is the name of a queue in the group's account, with a partition. The row also has the queue's id,
+because a new queue may get the same name.
 """
 
 from typing import Final
@@ -12,13 +13,13 @@ from elasticq.engine.stored.tables import Table
 from elasticq.model.ranges import Count, Number, RowTimeMs
 
 WHOLE: Final = -1
-"""In the place of a partition: the queue itself."""
+"""The partition that means: the whole queue."""
 
 
 class ConsumerGroupSet(Struct, array_like=True, tag=130, frozen=True, gc=False):
-    """What a group shares out, and how, from now on.
+    """The full settings of a group: what it assigns, and how.
 
-    account: its owner (model/names.py). One of queue_names, prefix and partitions_of is not empty, or all are.
+    ``account`` is its owner (model/names.py). At most one of queue_names, prefix and partitions_of is not empty.
     """
 
     number: Number
@@ -33,17 +34,19 @@ class ConsumerGroupSet(Struct, array_like=True, tag=130, frozen=True, gc=False):
 
 
 class ConsumerGroupDeleted(Struct, array_like=True, tag=131, frozen=True, gc=False):
-    """The group goes; its consumers and assignments go by mutations of their own."""
+    """The deletion of a group. Its consumers and assignments are deleted by mutations of their own."""
 
     number: Number
 
 
 class GroupRebalanced(Struct, array_like=True, tag=132, frozen=True, gc=False):
-    """Where the sharing out of a group stands.
+    """The state of the rebalance of a group.
 
-    changed: the generation in which the consumers changed last: wishes of older ones are void. started_ms: when the
-    rebalance began that is not done; 0: none is. due_ms: before this nothing is shared out anew. rebalanced_ms: how
-    long the last one took. moves: resources that were taken from a consumer for another one, ever.
+    - changed: The generation of the last change of consumers. A ``wanted_by`` of an older generation is void.
+    - moves: The number of resources that were ever revoked from a consumer for another one.
+    - started_ms: When the unfinished rebalance began; 0 if none is unfinished.
+    - due_ms: Nothing is assigned before this time.
+    - rebalanced_ms: How long the last rebalance took.
     """
 
     number: Number
@@ -56,7 +59,7 @@ class GroupRebalanced(Struct, array_like=True, tag=132, frozen=True, gc=False):
 
 
 class ConsumerSet(Struct, array_like=True, tag=133, frozen=True, gc=False):
-    """A consumer, whole, as it is from now on. version: of what it holds, as in ``ConsumerChanged``."""
+    """The full row of a consumer. ``version`` identifies the set of its assignments, as in ``ConsumerChanged``."""
 
     number: Number
     group: Number
@@ -69,23 +72,25 @@ class ConsumerSet(Struct, array_like=True, tag=133, frozen=True, gc=False):
 
 
 class ConsumerRenewed(Struct, array_like=True, tag=134, frozen=True, gc=False):
-    """A consumer's session lasts until ``deadline_ms`` at least."""
+    """The extension of a consumer's session until ``deadline_ms`` at least."""
 
     number: Number
     deadline_ms: RowTimeMs
 
 
 class ConsumerRemoved(Struct, array_like=True, tag=135, frozen=True, gc=False):
-    """A consumer is gone; what it held goes by mutations of its own."""
+    """The removal of a consumer. Its assignments are deleted by mutations of their own."""
 
     number: Number
 
 
 class ResourceAssigned(Struct, array_like=True, tag=136, frozen=True, gc=False):
-    """An assignment, whole, as it is from now on; ``token`` is its key, and grows over all groups.
+    """The full row of an assignment. ``token`` is its key; tokens grow across all groups.
 
-    is_revoked: its consumer is to give it back. wanted_by: who gets it then, if the generation ``wanted_in`` still
-    holds; of one that is not revoked: ``wanted_by`` is its consumer where it was asked for, which keeps it there.
+    - is_revoked: Whether its consumer must release it.
+    - wanted_by: If revoked, the consumer that gets the resource next, unless ``wanted_in`` is an old generation. If not
+      revoked, the consumer itself if it requested the resource, which it then keeps; else 0.
+    - wanted_in: The generation of the request.
     """
 
     token: Number
@@ -101,20 +106,20 @@ class ResourceAssigned(Struct, array_like=True, tag=136, frozen=True, gc=False):
 
 
 class ResourceFreed(Struct, array_like=True, tag=137, frozen=True, gc=False):
-    """An assignment is over: given back, or its consumer is gone."""
+    """The end of an assignment: its consumer released it or was removed."""
 
     token: Number
     queue_id: Number
 
 
 class TokensGiven(Struct, array_like=True, tag=138, frozen=True, gc=False):
-    """All tokens and versions up to ``last`` were given, so that none is ever given twice."""
+    """The counter of tokens and versions. All up to ``last`` are used and never used again."""
 
     last: Number
 
 
 class ConsumerChanged(Struct, array_like=True, tag=139, frozen=True, gc=False):
-    """What a consumer holds changed; ``version`` is larger than all before it, and counts with the tokens."""
+    """A change of a consumer's assignments. ``version`` comes from the counter of tokens, so it always grows."""
 
     number: Number
     version: Number
@@ -133,12 +138,12 @@ GroupMutation = (
     | ConsumerChanged
 )
 
-TOKENS: Final = Table("tokens", ("name",), TokensGiven, since=6, is_plain=True)
+TOKENS: Final = Table("tokens", ("name",), TokensGiven, since=1, is_plain=True)
 LAST_TOKEN: Final = "last"
 """The key of the one row of TOKENS."""
-CONSUMER_GROUPS: Final = Table("consumer_groups", ("number",), ConsumerGroupSet, since=6, is_plain=True)
-REBALANCES: Final = Table("rebalances", ("number",), GroupRebalanced, since=6, is_plain=True)
-CONSUMERS: Final = Table("consumers", ("number",), ConsumerSet, since=6, is_plain=True, is_held=True)
-ASSIGNMENTS: Final = Table("assignments", ("token",), ResourceAssigned, since=6)
-"""Its rows stand in State.groups, as there may be many."""
+CONSUMER_GROUPS: Final = Table("consumer_groups", ("number",), ConsumerGroupSet, since=1, is_plain=True)
+REBALANCES: Final = Table("rebalances", ("number",), GroupRebalanced, since=1, is_plain=True)
+CONSUMERS: Final = Table("consumers", ("number",), ConsumerSet, since=1, is_plain=True, is_held=True)
+ASSIGNMENTS: Final = Table("assignments", ("token",), ResourceAssigned, since=1)
+"""Its rows are in State.groups, because there may be many."""
 GROUP_TABLES: Final = (TOKENS, CONSUMER_GROUPS, REBALANCES, CONSUMERS, ASSIGNMENTS)

@@ -1,4 +1,4 @@
-"""Which queues send their dead letters to which: by the name of the dead-letter queue, in the order of names."""
+"""The index of dead-letter sources: for each dead-letter queue, the queues that use it, in the order of names."""
 
 from collections.abc import Iterator
 
@@ -12,11 +12,11 @@ class DeadLetterSources:
     __slots__ = ("_names", "_targets")
 
     def __init__(self) -> None:
-        self._names: QueueNames[Key] = QueueNames()  # by the target's path and the source's name
-        self._targets: dict[Key, str] = {}  # by source
+        self._names: QueueNames[Key] = QueueNames()  # keys: the target's path and the source's name
+        self._targets: dict[Key, str] = {}  # target's path by source
 
     def put(self, source: Key, policy: Redrive | None) -> None:
-        """Note the policy of the queue that has this name now; None: it has none, or there is no such queue."""
+        """Store the policy of the queue with this name; None: it has none, or the queue does not exist."""
         before = self._targets.pop(source, None)
         if before is not None and (before, source[1]) in self._names:
             del self._names[before, source[1]]
@@ -26,11 +26,11 @@ class DeadLetterSources:
             self._names[path, source[1]] = source
 
     def order(self) -> None:
-        """Sort the names once; from then on they are kept in order."""
+        """Sort the names once. After that, ``put`` keeps them sorted."""
         self._names.order()
 
     def of(self, target: Key, after: str = "") -> Iterator[str]:
-        """Yield the names of the sources of a queue that come behind ``after``, in order."""
+        """Yield the names of a queue's sources that come after ``after``, in order."""
         return self._names.of(_path(target), "", after)
 
     def has(self, target: Key) -> bool:

@@ -1,8 +1,8 @@
-"""How often and after which waits a notification is tried again: the DeliveryPolicy of topics and subscriptions.
+"""The DeliveryPolicy of topics and subscriptions: how often a notification is retried, and after which delays.
 
-Four phases follow each other: retries at once, retries after the shortest delay, retries whose delay grows from the
-shortest to the longest, retries after the longest. Source: the SNS developer guide, "Message delivery retries", which
-draws the four functions of growth and does not write them down.
+There are four phases: retries without delay, retries after the shortest delay, retries with a growing delay, and
+retries after the longest delay. Source: the SNS developer guide, "Message delivery retries". It only draws the four
+functions of growth, without formulas.
 """
 
 from typing import Any, Final
@@ -17,14 +17,15 @@ FUNCTIONS: Final = ("linear", "arithmetic", "geometric", "exponential")
 
 
 class InvalidDeliveryPolicy(ValueError):
-    """The policy is refused; the text says why, and names the member."""
+    """The error for an invalid policy. Its text names the member and the reason."""
 
 
 class DeliveryPolicy(Struct, frozen=True):
-    """What is in force for one subscription. Delays are seconds; the defaults are AWS's.
+    """The effective policy of one subscription. Delays are in seconds; the defaults are AWS's.
 
-    retries: after the first attempt, those of all phases together; at_once, at_min, at_max: retries of the phases
-    before and after the one that grows; per_second: how many notifications at most, None for no bound.
+    - retries: The total number of retries after the first attempt.
+    - at_once, at_min, at_max: The retries without delay, after the shortest delay, and after the longest delay.
+    - per_second: The maximum number of notifications a second; None: no limit.
     """
 
     min_delay_s: int = 20
@@ -38,7 +39,7 @@ class DeliveryPolicy(Struct, frozen=True):
     content_type: str = "text/plain; charset=UTF-8"
 
     def delay_s(self, retry: int) -> float | None:
-        """How long to wait before this retry, counted from 1; None if there is none."""
+        """Return the delay before this retry, counted from 1; None if there is no such retry."""
         if retry > self.retries:
             return None
         if retry <= self.at_once:
@@ -52,7 +53,7 @@ class DeliveryPolicy(Struct, frozen=True):
         return self._grown_s(place, growing - 1)
 
     def _grown_s(self, place: int, last: int) -> float:
-        """Of places 0 to ``last``: the shortest delay at the first, the longest at the last."""
+        """Return the growing delay at this place of 0 to ``last``, from the shortest to the longest delay."""
         if not last:
             return self.min_delay_s
         if self.function == "geometric":
@@ -67,7 +68,7 @@ class DeliveryPolicy(Struct, frozen=True):
 
     @property
     def total_s(self) -> float:
-        """The delays of all retries together."""
+        """Return the sum of all retry delays."""
         return sum(self.delay_s(retry) or 0 for retry in range(1, self.retries + 1))
 
 
@@ -75,7 +76,9 @@ DEFAULT: Final = DeliveryPolicy()
 
 
 def of_topic(text: str) -> DeliveryPolicy:
-    """The policy that a topic's DeliveryPolicy makes of the default. Raises InvalidDeliveryPolicy."""
+    """Return the policy of a topic: its DeliveryPolicy over the default. Raise InvalidDeliveryPolicy if it
+    is invalid.
+    """
     http = _http(text)
     return _policy(
         DEFAULT,
@@ -86,7 +89,9 @@ def of_topic(text: str) -> DeliveryPolicy:
 
 
 def of_subscription(text: str, of_the_topic: DeliveryPolicy = DEFAULT) -> DeliveryPolicy:
-    """The policy that a subscription's DeliveryPolicy makes of its topic's. Raises InvalidDeliveryPolicy."""
+    """Return the policy of a subscription: its DeliveryPolicy over the topic's. Raise InvalidDeliveryPolicy
+    if invalid.
+    """
     members = _document(text)
     return _policy(
         of_the_topic,
@@ -97,16 +102,19 @@ def of_subscription(text: str, of_the_topic: DeliveryPolicy = DEFAULT) -> Delive
 
 
 def in_force(topic_text: str, subscription_text: str) -> DeliveryPolicy:
-    """Of two texts that were accepted once, either of which may be empty.
+    """Return the effective policy for the two texts, which are valid; either may be empty.
 
-    A topic may forbid its subscriptions policies of their own.
+    A topic may forbid its subscriptions to have policies of their own.
     """
     topic = of_topic(topic_text)
     return topic if _http(topic_text).get(FIXED) else of_subscription(subscription_text, topic)
 
 
 def members_in_force(topic_text: str, subscription_text: str) -> dict[str, Any]:
-    """The members of a subscription's policy, of which those are its topic's that it may not or does not say itself."""
+    """Return the members of a subscription's effective policy.
+
+    The topic's value is used for a member that the subscription does not set, or may not set.
+    """
     http = _http(topic_text)
     own = {} if http.get(FIXED) else _document(subscription_text)
     below = {
@@ -116,7 +124,7 @@ def members_in_force(topic_text: str, subscription_text: str) -> dict[str, Any]:
         "requestPolicy": http.get("defaultRequestPolicy"),
         "guaranteed": False,
     }
-    return {name: own.get(name) or value for name, value in below.items()}  # as in_force chooses
+    return {name: own.get(name) or value for name, value in below.items()}  # the same choice as ``in_force``
 
 
 def without_nulls(members: dict[str, Any] | None) -> dict[str, Any]:
@@ -124,7 +132,7 @@ def without_nulls(members: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def _http(text: str) -> dict[str, Any]:
-    """What a topic's policy says. Raises InvalidDeliveryPolicy."""
+    """Return the ``http`` member of a topic's policy. Raise InvalidDeliveryPolicy if it is invalid."""
     http = _object(_document(text), "http", "")
     if not isinstance(http.get(FIXED) or False, bool):
         raise InvalidDeliveryPolicy(f"http.{FIXED} must be true or false")
@@ -153,7 +161,7 @@ def _object(members: dict[str, Any], name: str, path: str) -> dict[str, Any]:
 def _policy(
     base: DeliveryPolicy, retry: dict[str, Any], throttle: dict[str, Any], request: dict[str, Any]
 ) -> DeliveryPolicy:
-    """A retry policy replaces the one below it as a whole, as AWS's does."""
+    """Return ``base`` with these members. As on AWS, a retry policy replaces that of ``base`` as a whole."""
     below = DEFAULT if retry else base
     function = retry.get("backoffFunction") or below.function
     content_type = request.get("headerContentType") or base.content_type

@@ -1,16 +1,18 @@
-"""Where the delivery of a message stands, and the grace after a change of master."""
+"""The delivery state of messages, and the grace after a change of master."""
 
 from typing import Final
 
 
 class Row:
-    """The delivery of one message; replaced as a whole, never changed, so an old one undoes.
+    """The delivery state of one message. It is immutable: changes replace it, and a roll-back restores the old one.
 
-    visible_at_ms: 0 = never delayed nor received; else hidden until then (compare with cluster time);
-    delivery_number: (term << 32 | count) of the newest delivery, 0 = never handed out, never lowered;
-    receive_count: ApproximateReceiveCount; first_received_ms, received_ms: 0 or of the first and newest receive.
+    - visible_at_ms: 0 if the message was never delayed and never received. Else it is invisible until this cluster
+      time.
+    - delivery_number: The number (term << 32 | count) of the newest delivery; 0 if there was none. It never decreases.
+    - receive_count: The ApproximateReceiveCount.
+    - first_received_ms, received_ms: The times of the first and of the newest receive, or 0.
 
-    No Struct, as it is never encoded: compiled, its numbers are kept and read without an object for each.
+    It is no Struct, because it is never encoded. Compiled, a plain class stores its numbers without an object for each.
     """
 
     __slots__ = ("delivery_number", "first_received_ms", "receive_count", "received_ms", "visible_at_ms")
@@ -35,14 +37,14 @@ class Row:
 
 
 UNTOUCHED: Final = Row(0)
-"""Of every message that was never delayed nor received: one object and a range of sequences for all of them."""
+"""The shared row of all messages that were never delayed and never received."""
 
 
 class Grace:
-    """Spans of time in which nobody could extend a visibility timeout because there was no master.
+    """Spans of time in which no client could extend a visibility timeout because there was no master.
 
-    A deadline of a message in flight (never of a delay) that falls into a span counts as the span's
-    end; spans chain. Why: docs/adr/0018.
+    A deadline of a message in flight that falls into a span counts as the span's end. The result may fall into the next
+    span. Delays are not prolonged. Why: docs/adr/0018.
     """
 
     __slots__ = ("spans",)
@@ -54,7 +56,7 @@ class Grace:
         return self.until_ms(row.visible_at_ms) if row.delivery_number else row.visible_at_ms
 
     def until_ms(self, deadline_ms: int) -> int:
-        """When a deadline of ``deadline_ms`` passes, with the spans that it falls into."""
+        """Return when a deadline of ``deadline_ms`` passes, prolonged by the spans that it falls into."""
         for from_ms, until_ms in self.spans:
             if from_ms <= deadline_ms < until_ms:
                 deadline_ms = until_ms

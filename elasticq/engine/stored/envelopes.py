@@ -1,7 +1,7 @@
-"""The texts that subscriptions get: a notification around each message, and what asks for a confirmation.
+"""The texts that subscriptions get: notifications with a message, and requests for a confirmation.
 
-Byte for byte as AWS writes them: the order of the keys, two spaces of indent, a space on both sides of the colons
-outside of the attributes and none inside, characters beyond ASCII as they are. Source: recordings of AWS.
+They are identical to AWS's texts byte for byte: the order of the keys, and two spaces of indent. Colons have a space on
+both sides outside of the attributes, and none inside. Non-ASCII characters are not escaped. Source: recordings of AWS.
 """
 
 from base64 import b64encode
@@ -15,17 +15,17 @@ from elasticq.model.commands import MessageAttributes
 from elasticq.model.times import extended
 
 SENDER: Final = "AIDAELASTICQTOPICS000"
-"""The SenderId of what a topic delivers to a queue; on AWS it is one of the service's own."""
+"""The SenderId of messages that a topic delivers to a queue. On AWS it is an id of the service."""
 NOTIFICATION: Final = "Notification"
 CONFIRMATION: Final = "SubscriptionConfirmation"
 FAREWELL: Final = "UnsubscribeConfirmation"
 WRITTEN: Final = frozenset((NOTIFICATION, CONFIRMATION, FAREWELL))
-"""The Types of envelopes. In an inner queue they are the groups of the messages whose bodies this module wrote.
+"""The Types of envelopes. In an inner queue, they are the groups of messages whose bodies this module wrote.
 
-Whatever else is in an inner queue is a client's text. It is posted as it is, and never signed.
+All other messages in an inner queue are texts of clients. They are posted unchanged and never signed.
 """
 UNSIGNED: Final = "VW5zaWduZWQ="
-"""In the place of a signature where nobody signs: "Unsigned" as base64."""
+"""The placeholder for a signature: "Unsigned" as base64."""
 CERTIFICATE: Final = "SimpleNotificationService-0123456789abcdef0123456789abcdef.pem"
 
 _text = msgspec.json.Encoder().encode
@@ -42,10 +42,13 @@ def signature_version(topic: Topic) -> str:
 
 
 class Notification:
-    """What a publish gives to the subscriptions of one protocol that are not raw; only the last link is each one's own.
+    """The notification of a publish for all subscriptions of one protocol without raw delivery. Only the last link
+    differs.
 
-    sequence_number, version: a message of a FIFO topic has the one, any other a signature of the other.
-    sign: gives the signature of members, and the name of its certificate; None: whoever delivers signs, or nobody.
+    - sequence_number: Only messages of a FIFO topic have one. All others have a signature.
+    - version: The version of the signature.
+    - sign: Returns the signature of members, and the name of its certificate. None: the sender of the post signs, if
+      any.
     """
 
     __slots__ = ("_begin", "_end")
@@ -86,7 +89,7 @@ class Notification:
         self._end = f'",\n  "MessageAttributes" : {_attributes(attributes)}\n}}' if attributes else '"\n}'
 
     def of(self, key: str) -> str:
-        """The notification for the subscription whose ARN ends so."""
+        """Return the notification for the subscription whose ARN ends with ``key``."""
         return f"{self._begin}{key}{self._end}"
 
 
@@ -101,7 +104,7 @@ def _attributes(attributes: MessageAttributes) -> str:
 
 
 def confirmation(*, message_id: str, token: str, topic_arn: str, base_url: str, now_ms: int, version: str) -> str:
-    """What the endpoint of a new subscription gets, which confirms it by the link."""
+    """Return the text for the endpoint of a new subscription. Its link confirms the subscription."""
     message = (
         f"You have chosen to subscribe to the topic {topic_arn}.\n"
         "To confirm the subscription, visit the SubscribeURL included in this message."
@@ -110,7 +113,7 @@ def confirmation(*, message_id: str, token: str, topic_arn: str, base_url: str, 
 
 
 def farewell(*, message_id: str, token: str, topic_arn: str, key: str, base_url: str, now_ms: int, version: str) -> str:
-    """What the endpoint of a subscription gets that was unsubscribed, which restores it by the link."""
+    """Return the text for the endpoint of a deleted subscription. Its link restores the subscription."""
     message = (
         f"You have chosen to deactivate subscription {topic_arn}:{key}.\n"
         "To cancel this operation and restore the subscription, visit the SubscribeURL included in this message."
@@ -138,9 +141,9 @@ def _asking(
 
 
 def with_signature(envelope: str, sign: Callable[[dict[str, Any]], tuple[str, str]]) -> str:
-    """Return an envelope that this module wrote, with its signature and the name of its certificate.
+    """Return an envelope of this module with its signature and the name of its certificate.
 
-    sign: as ``Notification`` takes it. An envelope that has no Signature, or has one already, stays as it is.
+    ``sign`` is that of ``Notification``. An envelope without Signature, or with a real one, is returned unchanged.
     """
     members = _members(envelope)
     if members.get("Signature") != UNSIGNED:
@@ -151,7 +154,7 @@ def with_signature(envelope: str, sign: Callable[[dict[str, Any]], tuple[str, st
 
 
 def _written(members: dict[str, Any]) -> str:
-    """Return the text of an envelope. The values are texts, but for the MessageAttributes."""
+    """Return the text of an envelope. All values are strings, except MessageAttributes."""
     lines = []
     for name, value in members.items():
         text = _quoted(value) if isinstance(value, str) else _written_attributes(value)
@@ -160,6 +163,6 @@ def _written(members: dict[str, Any]) -> str:
 
 
 def _written_attributes(attributes: dict[str, dict[str, str]]) -> str:
-    """Return the text of the MessageAttributes: the Type and Value of each, by name."""
+    """Return the text of the MessageAttributes: Type and Value by name."""
     lines = [f"    {_quoted(name)} : {_text(pair).decode()}" for name, pair in attributes.items()]
     return "{\n" + ",\n".join(lines) + "\n  }"

@@ -1,10 +1,10 @@
-"""Ids that are never given twice: queue ids, sequences, delivery numbers, MessageIds, receipt handles.
+"""Unique ids: queue ids, sequences, delivery numbers, MessageIds and receipt handles.
 
-Numbers carry the term they were made in (docs/adr/0018): after a lost tail a
-new master cannot give the same number to another message, so an old consumer's
-delete never removes what it did not receive. Nothing is stored for a handle:
-kind, queue id, sequence and delivery number stand in it under a MAC, so it is
-valid on every member, after failover and restart.
+Numbers contain the term in which they were made (docs/adr/0018). After a lost log tail, a new master cannot give the
+same number to another message. So a consumer with an old handle cannot delete a message that it did not receive.
+
+Receipt handles are not stored. A handle contains its kind, the queue id, the sequence and the delivery number, with a
+MAC. So it is valid on every member, and after a failover or a restart.
 """
 
 from binascii import Error as Base64Error
@@ -19,20 +19,20 @@ from elasticq.model.errors import ReceiptHandleIsInvalid, quoted
 TERM_SHIFT = 40  # sequence and queue id = term << 40 | counter
 DELIVERY_TERM_SHIFT = 32  # delivery number = term << 32 | deliveries so far
 
-_RECEIPT = 1  # the kind of handle, its first byte; there is only one
+_RECEIPT = 1  # the kind of handle, its first byte; the only one so far
 _HANDLE: Final = Layout(">BQQQ")
 _MAC_BYTES = 17  # 25 + 17 = 42 bytes are 56 base64 characters without padding
 _HANDLE_CHARS = 56
-_base64: Final = b2a_base64  # compiled, a name of this module costs nothing, another's a look into a dict
+_base64: Final = b2a_base64  # compiled code reads a name of this module without a dict lookup
 _ORIGIN: Final = Layout(">QQ")
 _NUMBER: Final = Layout(">Q")
-_TOKEN_BYTES = 144  # as AWS's: 288 hexadecimal digits
+_TOKEN_BYTES = 144  # as on AWS: 288 hexadecimal digits
 
 RECENT_MAX: Final = 2_048  # a power of two
 
 
 class Receipt:
-    """The message and the hand-out of it that a valid receipt handle names."""
+    """The message and the delivery that a valid receipt handle identifies."""
 
     __slots__ = ("delivery_number", "queue_id", "sequence")
 
@@ -42,8 +42,8 @@ class Receipt:
         self.delivery_number: Final = delivery_number
 
 
-class _Made:
-    """A MessageId, and the message whose it is."""
+class _CachedId:
+    """A cached MessageId and the message it identifies."""
 
     __slots__ = ("message_id", "queue_id", "sequence")
 
@@ -53,36 +53,39 @@ class _Made:
 
 
 class _Recent:
-    """The newest ids that were made, as a message is mostly received soon after it was sent, and deleted soon after.
+    """A cache of the newest ids. Most messages are received soon after they were sent, and deleted soon after.
 
-    They are told again for a tenth of what the hashes cost that make and check them. A MessageId stands where the
-    last digits of its sequence say. The places are made once: compiled, they hold numbers without an object for each.
+    A cached id costs a tenth of the hash that makes or checks it. The last bits of a sequence select the slot of its
+    MessageId. The slots are created once; compiled, they store numbers without an object for each.
     """
 
-    __slots__ = ("handles", "made")
+    __slots__ = ("handles", "ids")
 
     def __init__(self) -> None:
-        self.made = [_Made() for _ in range(RECENT_MAX)]
+        self.ids = [_CachedId() for _ in range(RECENT_MAX)]
         self.handles: dict[str, Receipt] = {}
 
 
 def next_sequence(last: int, term: int) -> int:
-    """The number after ``last``, made in ``term``; used for sequences and queue ids."""
+    """Return the number after ``last`` for this term. It is used for sequences and queue ids."""
     return max(last, term << TERM_SHIFT) + 1
 
 
 def sequence_number(sequence: int) -> str:
-    """SequenceNumber of a FIFO message: 20 digits, growing in its queue."""
+    """Return the SequenceNumber of a FIFO message: 20 digits, growing in its queue."""
     return f"{sequence:020d}"
 
 
 def next_delivery_number(last: int, term: int) -> int:
-    """Hand-outs are counted through all terms; the term in front tells them apart after a lost tail."""
+    """Return the delivery number after ``last`` for this term.
+
+    The count continues across terms. The term in front makes numbers unique after a lost log tail.
+    """
     return term << DELIVERY_TERM_SHIFT | (last & 0xFFFFFFFF) + 1
 
 
 class Identity:
-    """Mints and reads ids under the cluster's MAC key."""
+    """The factory and parser of ids, with the cluster's MAC key."""
 
     __slots__ = ("_begin_handle", "_begin_message", "_recent", "_token_key")
 
@@ -90,43 +93,45 @@ class Identity:
         handle_key = blake2b(b"receipt-handle", key=mac_key, digest_size=32).digest()
         self._token_key = blake2b(b"confirmation", key=mac_key, digest_size=32).digest()
         message_key = blake2b(b"message-id", key=mac_key, digest_size=32).digest()
-        # A copy of a hash that has taken its key is two thirds of the price of a new one.
+        # Copying a keyed hash costs two thirds of creating one.
         self._begin_handle = blake2b(key=handle_key, digest_size=_MAC_BYTES).copy
         self._begin_message = blake2b(key=message_key, digest_size=16).copy
         self._recent = _Recent()
 
     def message_id(self, queue_id: int, sequence: int) -> str:
-        """UUID-shaped, of the queue and sequence under which the message was first stored."""
-        made = self._recent.made[sequence % RECENT_MAX]
-        if made.sequence == sequence and made.queue_id == queue_id:
-            return made.message_id
+        """Return the MessageId, in the form of a UUID, for the queue and sequence of a message's first send."""
+        cached = self._recent.ids[sequence % RECENT_MAX]
+        if cached.sequence == sequence and cached.queue_id == queue_id:
+            return cached.message_id
         text = self.digest(queue_id, sequence).hex()
-        made.queue_id, made.sequence = queue_id, sequence
-        made.message_id = f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
-        return made.message_id
+        cached.queue_id, cached.sequence = queue_id, sequence
+        cached.message_id = f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+        return cached.message_id
 
     def digest(self, queue_id: int, sequence: int) -> bytes:
-        """The 16 bytes of ``message_id``."""
+        """Return the 16 bytes of ``message_id``."""
         keyed = self._begin_message()
         keyed.update(_ORIGIN.pack(queue_id, sequence))
         return keyed.digest()
 
     def task_id(self, number: int) -> str:
-        """Of a move task's number; no message has the same, as no queue's id is 0."""
+        """Return the id of a move task. It differs from all MessageIds, because no queue has id 0."""
         return self.message_id(0, number)
 
     def subscription_key(self, number: int) -> str:
-        """The end of a subscription's ARN; no message has the same, as no sequence is 0."""
+        """Return the end of a subscription's ARN. It differs from all MessageIds, because no sequence is 0."""
         return self.message_id(number, 0)
 
     def token(self, number: int) -> str:
-        """What confirms the subscription of this number."""
+        """Return the token that confirms the subscription with this number."""
         head = _NUMBER.pack(number)
         blocks = [blake2b(head, key=self._token_key, salt=bytes((at,))).digest() for at in range(3)]
         return (head + b"".join(blocks))[:_TOKEN_BYTES].hex()
 
     def read_token(self, token: str) -> int | None:
-        """The number of the subscription that a token confirms; None for one that this cluster did not mint."""
+        """Return the number of the subscription that the token confirms; None if this cluster did not make
+        the token.
+        """
         try:
             head = bytes.fromhex(token[: 2 * _NUMBER.size])
         except ValueError:
@@ -151,7 +156,7 @@ class Identity:
         return keyed.digest()
 
     def read_handle(self, handle: str) -> Receipt:
-        """Raises ReceiptHandleIsInvalid for anything that this cluster did not mint."""
+        """Return the content of a receipt handle. Raise ReceiptHandleIsInvalid if this cluster did not make it."""
         receipt = self._recent.handles.get(handle)
         return receipt if receipt is not None else self._checked(handle)
 

@@ -1,17 +1,17 @@
-"""The invocation log: which SDK calls had their effect already, and what they answered.
+"""The invocation log: which SDK calls were already executed, and their answers.
 
-A row holds the call's digest of 16 bytes, and queue, sequence and time of the
-message it sent. It takes 30 bytes: the digest's first two are the number of its
-bucket, in a generation (a span of entry time), and queues have numbers there.
-A bucket is one piece of ``bytes``: its rows, the newest first, and behind them
-the digests' third bytes, the newest last, which are looked through at once by
-``bytes.find``. A row more makes a new bucket. A generation is dropped whole, at
-the same entry time on every member; where nobody calls any more the sweeper
-writes that time down, as a row of its own. Source: BlazingMQ's invocation log
-(300 s window); a dict of objects costs 227 bytes a row.
+A row holds the call's digest of 16 bytes, and the queue, sequence and time of the message that it sent. It takes 30
+bytes. The first two bytes of the digest are not stored, because they are the number of its bucket. Rows are in
+generations, which are spans of entry time. Each generation numbers its queues, so rows hold short numbers.
+
+A bucket is one ``bytes`` object. It starts with its rows, newest first. Then come the third bytes of their digests,
+newest last, which one ``bytes.find`` searches. Adding a row creates a new bucket. A generation is deleted as a whole,
+at the same entry time on every member. If there are no calls, the sweeper writes a row of its own to set that time.
+Source: BlazingMQ's invocation log (300 s window). A dict of objects costs 227 bytes for each row.
 """
 
 from array import array
+from collections.abc import Iterable
 from struct import Struct as Layout
 from typing import Final
 
@@ -21,18 +21,18 @@ from elasticq.model.errors import RequestThrottled
 from elasticq.model.limits import INVOCATION_DETAILS_BYTES_MAX, INVOCATION_WINDOW_MS, INVOCATIONS_MAX
 
 GENERATION_MS = 100_000
-BUCKETS = 65_536  # most are empty at a developer's load, so that a miss looks at nothing
+BUCKETS = 65_536  # most are empty under light load, so most misses read no bucket
 KEY_BYTES = 16
-_REST_FROM = 3  # of a key: its bytes before are the number of the bucket, and what the bucket ends with
-_ROW = Layout(">13sIQI")  # rest of the key, number of the queue, sequence, time inside the generation in ms
+_REST_FROM = 3  # the bytes of a key before it are the number of the bucket, and a byte at the bucket's end
+_ROW = Layout(">13sIQI")  # rest of the key, number of the queue, sequence, time within the generation in ms
 _ROW_BYTES = _ROW.size
 NOTHING: Final = b"\x92\x90\x90"
-"""The detail of a call of which there is nothing to tell, as nearly all deletes: it is not kept for each of them."""
-_DETAIL_BYTES = 256  # of a detail, besides itself: a key, and a place for both
+"""The detail of a call with an empty answer, such as nearly all deletes. It is not stored for each of them."""
+_DETAIL_BYTES = 256  # overhead of a detail: its key, and its entry in the dict
 
 
 SWEPT: Final = bytes(KEY_BYTES)
-"""The key of the sweeper's row: no call has it."""
+"""The key of the sweeper's row. No call has it."""
 TOO_MANY: Final = "Too many calls in the last 300 seconds; try again later."
 
 
@@ -41,7 +41,7 @@ class _Generation:
 
     def __init__(self) -> None:
         self.buckets: list[bytes | None] = [None] * BUCKETS
-        self.used = array("H")  # the numbers of those that are not None, for whoever reads all rows
+        self.used = array("H")  # the numbers of the buckets that are not None, to read all rows
         self.queue_ids: list[int] = []
         self.queue_numbers: dict[int, int] = {}
         self.details: dict[bytes, bytes] = {}
@@ -53,7 +53,7 @@ class _Generation:
         return bucket is not None and _find(bucket, key) >= 0
 
     def number_of(self, queue_id: int) -> int:
-        """The number under which the queue stands in rows; a new one if it has none."""
+        """Return the number of the queue in rows. Assign one if it has none."""
         number = self.queue_numbers.get(queue_id)
         if number is None:
             number = self.queue_numbers[queue_id] = len(self.queue_ids)
@@ -61,7 +61,7 @@ class _Generation:
         return number
 
     def detail(self, key: bytes, queue_id: int) -> bytes:
-        """Of a row that is there."""
+        """Return the detail of an existing row."""
         return self.details.get(key, b"" if queue_id else NOTHING)
 
 
@@ -70,7 +70,7 @@ def _bucket(key: bytes) -> int:
 
 
 def _find(bucket: bytes, key: bytes) -> int:
-    """Offset of the key's row, or -1."""
+    """Return the offset of the key's row; -1 if it is not in the bucket."""
     count = len(bucket) // (_ROW_BYTES + 1)
     marks_at = count * _ROW_BYTES
     at = bucket.find(key[2], marks_at)
@@ -83,13 +83,13 @@ def _find(bucket: bytes, key: bytes) -> int:
 
 
 def _without(bucket: bytes, row_at: int) -> bytes:
-    """The bucket without the row there and without its mark."""
+    """Return the bucket without the row at this offset and without its byte at the end."""
     mark_at = len(bucket) - 1 - row_at // _ROW_BYTES
     return bucket[:row_at] + bucket[row_at + _ROW_BYTES : mark_at] + bucket[mark_at + 1 :]
 
 
 class Invocations:
-    """Rows of the last INVOCATION_WINDOW_MS by entry time; or, with a window of 0, rows until their time comes."""
+    """The rows of the last INVOCATION_WINDOW_MS by entry time. With a window of 0, the rows until their own time."""
 
     __slots__ = ("_generation_ms", "_generations", "_newest_ms", "_window_ms", "count", "details_bytes")
 
@@ -102,31 +102,36 @@ class Invocations:
         self.details_bytes = 0
 
     def is_full(self, now_ms: int, besides: int = 0) -> bool:
-        """Senders wait rather than ids being forgotten. ``besides``: rows of another table under the same bound."""
+        """Return whether no more ids can be recorded. Then senders must wait, because ids are never deleted early.
+
+        ``besides`` is the number of rows of another table with the same limit.
+        """
         if self.count + besides >= INVOCATIONS_MAX:
             self.forget(now_ms)
         return self.count + besides >= INVOCATIONS_MAX
 
     def are_details_full(self, now_ms: int, besides_bytes: int = 0) -> bool:
-        """There is no room for what calls of more than one message answered."""
+        """Return whether no more answers of calls with more than one message can be recorded."""
         if self.details_bytes + besides_bytes >= INVOCATION_DETAILS_BYTES_MAX:
             self.forget(now_ms)
         return self.details_bytes + besides_bytes >= INVOCATION_DETAILS_BYTES_MAX
 
     def is_any_over(self, now_ms: int) -> bool:
-        """Whether ``forget`` would give memory back; not of a row of the sweeper alone."""
+        """Return whether ``forget`` would release memory. A generation with only the sweeper's own row does
+        not count.
+        """
         return any(
             self._is_over(number, now_ms) and (generation.count > 1 or not generation.holds(SWEPT))
             for number, generation in self._generations.items()
         )
 
     def forget(self, now_ms: int) -> None:
-        """Drop what is over at this time of an entry."""
+        """Delete the generations that are over at the time ``now_ms`` of an entry."""
         self._newest_ms = max(self._newest_ms, now_ms)
         self._evict()
 
     def get(self, key: bytes, now_ms: int) -> Recorded | None:
-        """The row of ``key`` if it is younger than the window."""
+        """Return the row of ``key`` if it is younger than the window, else None."""
         bucket_number = key[0] | key[1] << 8
         for number, generation in self._generations.items():
             bucket = generation.buckets[bucket_number]
@@ -139,7 +144,10 @@ class Invocations:
         return None
 
     def first_sent(self, key: bytes, now_ms: int, too_many: str) -> int | None:
-        """The sequence of the message that holds the id. Raises RequestThrottled where no more can be remembered."""
+        """Return the sequence of the message that has the id; None if the id is new.
+
+        Raise RequestThrottled if the id is new and the table is full.
+        """
         known = self.get(key, now_ms)
         if known is not None:
             return known.sequence
@@ -148,9 +156,9 @@ class Invocations:
         return None
 
     def put(self, key: bytes, row: Recorded | InvocationRecorded, now_ms: int | None = None) -> bool:
-        """False if nothing was written: the row was there, or is older than the window (a log applied again).
+        """Add a row. Return False if nothing was written: the row exists, or is older than the window (a replayed log).
 
-        now_ms: of the entry, if that is not the row's time.
+        ``now_ms`` is the time of the entry if it differs from that of the row.
         """
         recorded_ms = row.recorded_ms
         entry_ms = recorded_ms if now_ms is None else now_ms
@@ -182,7 +190,7 @@ class Invocations:
         return True
 
     def remove(self, key: bytes) -> Recorded | None:
-        """Take the newest row of ``key`` back: its entry was rolled back, or its receive reached nobody."""
+        """Remove and return the newest row of ``key``: its entry was rolled back, or its receive was undone."""
         bucket_number = _bucket(key)
         for number in sorted(self._generations, reverse=True):
             generation = self._generations[number]
@@ -201,7 +209,7 @@ class Invocations:
         return None
 
     def _is_over(self, number: int, now_ms: int) -> bool:
-        """Every row of the generation is older than the window."""
+        """Return whether every row of the generation is older than the window."""
         return (number + 1) * self._generation_ms + self._window_ms <= now_ms
 
     def _evict(self) -> None:
@@ -218,18 +226,34 @@ class Invocations:
         self.details_bytes += by_bytes
 
     def rows(self, now_ms: int) -> list[tuple[bytes, Recorded]]:
-        """All rows live at ``now_ms``, sorted by key: for digests and snapshots."""
+        """Return all rows younger than their window at ``now_ms``, sorted by key: for snapshots."""
+        used = {bucket_number for generation in self._generations.values() for bucket_number in generation.used}
+        found = [row for bucket_number in used for row in self.bucket(bucket_number, now_ms)]
+        return sorted(found, key=lambda item: item[0])
+
+    def buckets_above(self, bucket_number: int, few: int) -> Iterable[int]:
+        """Return the numbers of buckets, in order: of all that may have rows, or of all if ``few`` rows do not."""
+        generations = self._generations.values()
+        if sum([len(generation.used) for generation in generations]) > few:
+            return range(bucket_number + 1, BUCKETS)
+        used = {number for generation in generations for number in generation.used if number > bucket_number}
+        return sorted(used)
+
+    def bucket(self, bucket_number: int, now_ms: int) -> list[tuple[bytes, Recorded]]:
+        """Return the rows of a bucket that are live at ``now_ms``, of all generations, sorted by key and time."""
         found = []
         for number, generation in self._generations.items():
-            for bucket_number in generation.used:
-                bucket = generation.buckets[bucket_number] or b""
-                begin = bytes((bucket_number & 0xFF, bucket_number >> 8))
-                for place in range(len(bucket) // (_ROW_BYTES + 1)):
-                    rest, queue_number, sequence, offset_ms = _ROW.unpack_from(bucket, place * _ROW_BYTES)
+            bucket = generation.buckets[bucket_number]
+            if bucket is None:
+                continue
+            begin = bytes((bucket_number & 0xFF, bucket_number >> 8))
+            for place in range(len(bucket) // (_ROW_BYTES + 1)):
+                rest, queue_number, sequence, offset_ms = _ROW.unpack_from(bucket, place * _ROW_BYTES)
+                recorded_ms = number * self._generation_ms + offset_ms
+                if recorded_ms + self._window_ms > now_ms:
                     key = begin + bucket[len(bucket) - 1 - place : len(bucket) - place] + rest
-                    recorded_ms = number * self._generation_ms + offset_ms
-                    if recorded_ms + self._window_ms > now_ms:
-                        queue_id = generation.queue_ids[queue_number]
-                        detail = generation.detail(key, queue_id)
-                        found.append((key, Recorded(recorded_ms, queue_id, sequence, detail)))
-        return sorted(found, key=lambda item: item[0])
+                    queue_id = generation.queue_ids[queue_number]
+                    found.append((key, Recorded(recorded_ms, queue_id, sequence, generation.detail(key, queue_id))))
+        if len(found) > 1:
+            found.sort(key=lambda row: (row[0], row[1].recorded_ms))
+        return found

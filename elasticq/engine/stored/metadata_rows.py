@@ -1,4 +1,7 @@
-"""Metadata of messages that were given back with it, by REST: a small table of its own, as few messages have any."""
+"""The rows of metadata that clients added to messages by REST when they returned them.
+
+They have a table of their own, because few messages have such metadata.
+"""
 
 from typing import Final
 
@@ -9,7 +12,7 @@ from elasticq.model.ranges import Number
 
 
 class MetadataKept(Struct, array_like=True, tag=141, frozen=True, gc=False):
-    """The metadata of a message, whole, as it is from now on; what it was sent with is not in it."""
+    """The full added metadata of a message, without the metadata it was sent with."""
 
     queue_id: Number
     sequence: Number
@@ -17,7 +20,7 @@ class MetadataKept(Struct, array_like=True, tag=141, frozen=True, gc=False):
 
 
 class MetadataForgotten(Struct, array_like=True, tag=142, frozen=True, gc=False):
-    """These messages are gone."""
+    """The deletion of the metadata of these messages, which are deleted."""
 
     queue_id: Number
     sequences: list[Number]
@@ -25,4 +28,4 @@ class MetadataForgotten(Struct, array_like=True, tag=142, frozen=True, gc=False)
 
 MetadataMutation = MetadataKept | MetadataForgotten
 
-METADATA: Final = Table("metadata", ("queue_id", "sequence"), MetadataKept, since=6, is_plain=True)
+METADATA: Final = Table("metadata", ("queue_id", "sequence"), MetadataKept, since=1, is_plain=True)

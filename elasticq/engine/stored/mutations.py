@@ -1,9 +1,8 @@
-"""What changes: versioned, absolute, row-shaped facts, keyed by (queue id, sequence).
+"""The mutations: versioned, absolute changes of rows, keyed by (queue id, sequence).
 
-A mutation holds no "plus one" and no "from now"; every choice was the master's.
-A new version of a mutation is a new class with a new tag; a member that meets
-a tag it does not know stops (``UnknownMutation``) instead of skipping. None
-touches more than MUTATION_ROWS_MAX rows.
+A mutation contains no increments and no relative times; the master made every choice. A new version of a mutation is a
+new class with a new tag. A member that reads an unknown tag stops (``UnknownMutation``) instead of skipping it. A
+mutation changes at most MUTATION_ROWS_MAX rows. Its docstring describes the row, or the change, that it stores.
 """
 
 from itertools import accumulate
@@ -12,6 +11,7 @@ from typing import Final, TypeVar
 import msgspec
 from msgspec import Struct
 
+from elasticq.engine.stored.comparisons import RowsCompared
 from elasticq.engine.stored.consumer_group_rows import GROUP_TABLES, GroupMutation
 from elasticq.engine.stored.metadata_rows import METADATA, MetadataMutation
 from elasticq.engine.stored.tables import Table
@@ -21,11 +21,11 @@ from elasticq.model.ranges import Count, Digest, Number, Priority, RowTimeMs, Te
 
 
 class UnknownMutation(Exception):
-    """The entry holds something that this version cannot apply: the member must stop."""
+    """The error for an entry with a mutation that this version cannot apply. The member must stop."""
 
 
 class ClusterFounded(Struct, array_like=True, tag=1, gc=False):
-    """First mutation of a cluster's first entry."""
+    """The first mutation of a cluster's first entry."""
 
     cluster_id: str
     mac_key: bytes
@@ -33,7 +33,7 @@ class ClusterFounded(Struct, array_like=True, tag=1, gc=False):
 
 
 class TookOver(Struct, array_like=True, tag=2, gc=False):
-    """A master begins its term. In-flight deadlines in [grace_from_ms, grace_until_ms) count as grace_until_ms."""
+    """The start of a master's term. In-flight deadlines in [grace_from_ms, grace_until_ms) count as grace_until_ms."""
 
     term: Term
     member_id: str
@@ -42,7 +42,7 @@ class TookOver(Struct, array_like=True, tag=2, gc=False):
 
 
 class QueueCreated(Struct, array_like=True, tag=3, gc=False):
-    """``attributes`` and ``tags`` as given, checked; ``created_ms`` cluster time."""
+    """A new queue, with the checked ``attributes`` and ``tags`` of the request."""
 
     queue_id: Number
     account: str
@@ -53,7 +53,7 @@ class QueueCreated(Struct, array_like=True, tag=3, gc=False):
 
 
 class QueueAttributesSet(Struct, array_like=True, tag=4, gc=False):
-    """``attributes``: all that are set from now on (absolute, not the change)."""
+    """All attributes of a queue, not only those that changed."""
 
     queue_id: Number
     attributes: dict[str, str]
@@ -61,20 +61,20 @@ class QueueAttributesSet(Struct, array_like=True, tag=4, gc=False):
 
 
 class QueueDeleted(Struct, array_like=True, tag=5, gc=False):
-    """The name is free at once; rows go in bounded steps, then QueueReclaimed."""
+    """The deletion of a queue. Its name is free at once. Bounded steps delete its rows, then QueueReclaimed follows."""
 
     queue_id: Number
     deleted_ms: RowTimeMs
 
 
 class QueueReclaimed(Struct, array_like=True, tag=6, gc=False):
-    """The last trace of a deleted queue goes."""
+    """The deletion of the last row of a deleted queue."""
 
     queue_id: Number
 
 
 class QueuePurged(Struct, array_like=True, tag=7, gc=False):
-    """Messages below ``watermark`` are hidden at once and removed in bounded steps."""
+    """The purge of a queue. Messages below ``watermark`` disappear at once and are deleted in bounded steps."""
 
     queue_id: Number
     watermark: Number
@@ -82,16 +82,18 @@ class QueuePurged(Struct, array_like=True, tag=7, gc=False):
 
 
 class DeadLetter(Struct, array_like=True, frozen=True, gc=False):
-    """Where a dead letter was received too often (ARN), and how often over all queues before this one."""
+    """The source of a dead letter: the ARN of the queue that it left, and its total receives before the
+    current queue.
+    """
 
     source_arn: str
     receive_count: Count
 
 
 class MessageStored(Struct, array_like=True, tag=8, gc=False):
-    """A message enters a queue; its content never changes afterwards.
+    """A message that enters a queue. Its content never changes afterwards.
 
-    visible_at_ms: 0, or when its delay ends; origin: (queue id, sequence) that the MessageId is made of.
+    visible_at_ms: the end of its delay, or 0; origin: the (queue id, sequence) that its MessageId is made from.
     """
 
     queue_id: Number
@@ -109,7 +111,9 @@ class MessageStored(Struct, array_like=True, tag=8, gc=False):
 
 
 class MessagesReceived(Struct, array_like=True, tag=9, gc=False):
-    """Handed out at ``received_ms`` until ``until_ms``: per message sequence, delivery number, count, first receive."""
+    """A receive at ``received_ms``. The messages are invisible until ``until_ms``. The lists have one item for each
+    message.
+    """
 
     queue_id: Number
     received_ms: RowTimeMs
@@ -121,7 +125,7 @@ class MessagesReceived(Struct, array_like=True, tag=9, gc=False):
 
 
 class VisibilityChanged(Struct, array_like=True, tag=10, gc=False):
-    """New deadlines for messages in flight."""
+    """New deadlines of messages in flight."""
 
     queue_id: Number
     sequences: list[Number]
@@ -129,14 +133,14 @@ class VisibilityChanged(Struct, array_like=True, tag=10, gc=False):
 
 
 class MessagesRemoved(Struct, array_like=True, tag=11, gc=False):
-    """Deleted by a client, expired or reclaimed."""
+    """The removal of messages that a client deleted, that expired, or whose queue was deleted."""
 
     queue_id: Number
     sequences: list[Number]
 
 
 class ReceiveReturned(Struct, array_like=True, tag=12, gc=False):
-    """These deliveries reached nobody: visible again, receive count taken back, delivery number kept."""
+    """The undoing of deliveries that reached no client. They keep their numbers, but receive counts are restored."""
 
     queue_id: Number
     sequences: list[Number]
@@ -148,9 +152,9 @@ class ReceiveReturned(Struct, array_like=True, tag=12, gc=False):
 
 
 class InvocationRecorded(Struct, array_like=True, tag=13, gc=False):
-    """One SDK call had its effect: a retry gets the same answer. Or one deduplication id is taken for as long.
+    """The record of one executed SDK call, so a retry gets the same answer. It also records a used deduplication id.
 
-    queue_id, sequence: of the one message it sent; else both 0 and ``detail`` holds the outcome.
+    queue_id, sequence: of the one message that the call sent; otherwise both are 0, and ``detail`` holds the outcome.
     """
 
     invocation: Digest
@@ -161,7 +165,7 @@ class InvocationRecorded(Struct, array_like=True, tag=13, gc=False):
 
 
 class RangeRemoved(Struct, array_like=True, tag=14, gc=False):
-    """Every message of the queue from ``first`` to ``last`` is gone: expired. At most MUTATION_ROWS_MAX of them."""
+    """The removal of all messages of the queue from ``first`` to ``last``, which expired. At most MUTATION_ROWS_MAX."""
 
     queue_id: Number
     first: Number
@@ -169,18 +173,15 @@ class RangeRemoved(Struct, array_like=True, tag=14, gc=False):
 
 
 class ClusterRenamed(Struct, array_like=True, tag=15, gc=False):
-    """A member was made a cluster of its own: another id, so that the old members and this one never mix again.
-
-    The MAC key stays, so that receipt handles stay valid.
-    """
+    """A new id for a member that became a separate cluster, so the two never mix. The MAC key stays the same."""
 
     cluster_id: str
 
 
 class AttemptRecorded(Struct, array_like=True, tag=40, gc=False):
-    """A ReceiveRequestAttemptId of a FIFO queue stands for these messages from now on, whatever it stood for.
+    """The messages that a ReceiveRequestAttemptId of a FIFO queue identifies. It replaces an earlier record.
 
-    attempt: 16 bytes of it and its queue; detail: the messages, or nothing if they went back.
+    attempt: a digest of the id and the queue; detail: the messages, or nothing if they were returned.
     """
 
     attempt: Digest
@@ -189,7 +190,9 @@ class AttemptRecorded(Struct, array_like=True, tag=40, gc=False):
 
 
 class GroupsServed(Struct, array_like=True, tag=41, gc=False):
-    """What ``Order.served`` tells of groups, by their names. Never in a log, only in a dump: rows do not keep it."""
+    """The result of ``Order.served`` by group name. It is only in dumps, never in a log, because rows do
+    not store it.
+    """
 
     queue_id: Number
     names: list[str]
@@ -197,9 +200,9 @@ class GroupsServed(Struct, array_like=True, tag=41, gc=False):
 
 
 class GroupsRestored(Struct, array_like=True, tag=42, gc=False):
-    """The groups of the living messages of a page, after it. Only from rows, never in a log.
+    """The groups of the living messages of a page. It follows the page. It is made from rows, and never in a log.
 
-    groups: of each of ``sequences`` the place of its group in ``names``.
+    groups: for each of ``sequences``, the index of its group in ``names``.
     """
 
     queue_id: Number
@@ -209,7 +212,7 @@ class GroupsRestored(Struct, array_like=True, tag=42, gc=False):
 
 
 class PrioritiesSet(Struct, array_like=True, tag=100, gc=False):
-    """Messages of a priority queue have these priorities from now on, wherever their delivery stands."""
+    """New priorities of messages of a priority queue, in any delivery state."""
 
     queue_id: Number
     sequences: list[Number]
@@ -217,7 +220,9 @@ class PrioritiesSet(Struct, array_like=True, tag=100, gc=False):
 
 
 class PrioritiesRestored(Struct, array_like=True, tag=101, gc=False):
-    """The priorities of the living messages of a page, after it. Only from rows, never in a log."""
+    """The priorities of the living messages of a page. It follows the page. It is made from rows, and never
+    in a log.
+    """
 
     queue_id: Number
     sequences: list[Number]
@@ -225,9 +230,9 @@ class PrioritiesRestored(Struct, array_like=True, tag=101, gc=False):
 
 
 class TurnsSet(Struct, array_like=True, tag=120, frozen=True, gc=False):
-    """What is stored of turns (ordering/shares.py) in a queue whose groups share, of each of ``paths``, from now on.
+    """The stored turns (ordering/shares.py) of groups of a fair-share queue, one item for each of ``paths``.
 
-    starts, clocks: virtual times, big-endian; weights: of the present turns, 0 without work, -1: nothing is stored.
+    starts, clocks: virtual times, big-endian; weights: of the present turns, 0 without work, -1 to delete the turn.
     """
 
     queue_id: Number
@@ -238,7 +243,7 @@ class TurnsSet(Struct, array_like=True, tag=120, frozen=True, gc=False):
 
 
 class SentIdTaken(Struct, array_like=True, tag=80, gc=False):
-    """A deduplication id of a standard queue stands for this message until ``until_ms``; key: 16 bytes of both."""
+    """A deduplication id of a standard queue, used for this message until ``until_ms``. key: digest of queue and id."""
 
     key: Digest
     taken_ms: RowTimeMs
@@ -248,17 +253,17 @@ class SentIdTaken(Struct, array_like=True, tag=80, gc=False):
 
 
 class QueueTagged(Struct, array_like=True, tag=60, gc=False):
-    """``tags``: all that the queue has from now on."""
+    """All tags of a queue, not only those that changed."""
 
     queue_id: Number
     tags: dict[str, str]
 
 
 class MoveTaskSet(Struct, array_like=True, tag=61, frozen=True, gc=False):
-    """A message move task, whole, as it is from now on.
+    """The full row of a message move task.
 
-    number: made as a queue id is; cursor: messages of the source up to it are done;
-    last: the task ends behind it; rate: messages a second, 0 = as fast as they go.
+    number: made in the same way as a queue id; cursor: messages of the source up to this sequence are done; last: the
+    last sequence to move; rate: messages a second, 0: as fast as possible.
     """
 
     number: Number
@@ -282,13 +287,13 @@ MOVING = (RUNNING, CANCELLING)
 
 
 class MoveTaskForgotten(Struct, array_like=True, tag=62, gc=False):
-    """An old task that is over."""
+    """The deletion of an old task that has ended."""
 
     number: Number
 
 
 class ClockAdvanced(Struct, array_like=True, tag=90, gc=False):
-    """Cluster time is ``ahead_ms`` ahead of real time from the next entry on, all advances together: never less."""
+    """The sum of all advances of the clock: how far cluster time is ahead of real time. It never decreases."""
 
     ahead_ms: RowTimeMs
 
@@ -298,9 +303,9 @@ LEASE_COMMITTED, LEASE_GIVEN_BACK, LEASE_EXPIRED = "committed", "given_back", "e
 
 
 class LeaseCalled(Struct, array_like=True, tag=70, frozen=True, gc=False):
-    """What the receive number ``call`` of a lease is answered for ever; the first one opens the lease.
+    """The answer of the receive number ``call`` of a lease, which never changes. The first call opens the lease.
 
-    sequences, delivery_numbers: of its messages; none: the lease is sealed, nothing is added to it any more.
+    A call without messages seals the lease, so it gets no more messages.
     """
 
     queue_id: Number
@@ -315,9 +320,9 @@ class LeaseCalled(Struct, array_like=True, tag=70, frozen=True, gc=False):
 
 
 class LeaseSet(Struct, array_like=True, tag=71, frozen=True, gc=False):
-    """A lease without its calls, as it is from now on; ended_ms: 0 while it lives, then its calls are forgotten.
+    """The row of a lease without its calls, which are deleted when it ends.
 
-    messages: how many its calls got.
+    ended_ms: 0 while the lease lives; messages: how many messages its calls got.
     """
 
     queue_id: Number
@@ -332,7 +337,7 @@ class LeaseSet(Struct, array_like=True, tag=71, frozen=True, gc=False):
 
 
 class LeaseForgotten(Struct, array_like=True, tag=72, frozen=True, gc=False):
-    """A lease that ended long ago."""
+    """The deletion of a lease that ended long ago."""
 
     queue_id: Number
     name: str
@@ -341,10 +346,10 @@ class LeaseForgotten(Struct, array_like=True, tag=72, frozen=True, gc=False):
 
 
 class TopicSet(Struct, array_like=True, tag=110, frozen=True, gc=False):
-    """A topic, whole, as it is from now on.
+    """The full row of a topic.
 
-    account: its owner (model/names.py); attributes: what was set, as it reads back; deleted: how many of its
-    subscriptions were.
+    account: its owner (model/names.py); attributes: those that were set, as clients read them; deleted: the number of
+    its deleted subscriptions.
     """
 
     number: Number
@@ -358,19 +363,19 @@ class TopicSet(Struct, array_like=True, tag=110, frozen=True, gc=False):
 
 
 class TopicDeleted(Struct, array_like=True, tag=111, frozen=True, gc=False):
-    """The topic goes at once; its subscriptions, which deliver nothing any more, in bounded steps."""
+    """The deletion of a topic. It disappears at once and delivers nothing; bounded steps delete its subscriptions."""
 
     number: Number
 
 
 class SubscriptionSet(Struct, array_like=True, tag=112, frozen=True, gc=False):
-    """A subscription, whole, as it is from now on.
+    """The full row of a subscription.
 
-    topic: the topic's number; key: the end of its ARN; account: the owner who made it; principal: that caller's ARN;
-    queue_owner: of the queue that takes its messages, which need not be there; base_url: scheme://host:port of this
-    server as the subscriber sees it, for the links in what it gets.
-    is_pending: nothing is delivered until it is confirmed. needs_authentication: an unsigned call cannot delete it.
-    is_left: it was unsubscribed at ``created_ms`` and is shown nowhere; it is pending, as its endpoint may restore it.
+    topic: the topic's number; key: the end of the subscription's ARN; account: the owner who created it; principal: the
+    ARN of that caller; queue_owner: the owner of the queue that takes its messages, which may not exist. base_url:
+    scheme://host:port of this server as the subscriber sees it, for links in messages. is_pending: nothing is delivered
+    before a confirmation. needs_authentication: an unsigned call cannot delete it. is_left: it was unsubscribed, at
+    ``created_ms``. It is pending and not listed: its endpoint may restore it.
     """
 
     number: Number
@@ -390,16 +395,17 @@ class SubscriptionSet(Struct, array_like=True, tag=112, frozen=True, gc=False):
 
 
 class SubscriptionDeleted(Struct, array_like=True, tag=113, frozen=True, gc=False):
+    """The deletion of a subscription."""
+
     number: Number
 
 
 class PublishSet(Struct, array_like=True, tag=114, frozen=True, gc=False):
-    """A publish that one entry cannot hold, and for which subscriptions it still waits. Whole, as it is from now on.
+    """The full row of a publish with too many copies for one entry, and the subscriptions that it still waits for.
 
-    number: the publish's, of which MessageId and SequenceNumber are made. waiting: the numbers of the subscriptions,
-    which were chosen at the publish, in their order, each as its distance from the one before: mostly a byte for each
-    of 100,000 (``distances``, ``from_distances``). is_structured: ``message`` has a text for each protocol.
-    is_checked: the policies of the queues are asked.
+    number: the number from which its MessageId and SequenceNumber are made. is_structured: ``message`` has a text for
+    each protocol. is_checked: the policies of the queues apply. waiting: the numbers of the subscriptions chosen at the
+    publish, in order. Each is the distance from the one before (``distances``, ``from_distances``), mostly one byte.
     """
 
     number: Number
@@ -418,13 +424,13 @@ class PublishSet(Struct, array_like=True, tag=114, frozen=True, gc=False):
 
 
 class PublishDelivered(Struct, array_like=True, tag=115, frozen=True, gc=False):
-    """A publish waits for no subscription any more."""
+    """The end of a publish, which waits for no more subscriptions."""
 
     number: Number
 
 
 class QueueRestored(Struct, array_like=True, tag=32, gc=False):
-    """A queue as the rows on disk hold it, without its messages. Only from rows, never in a log."""
+    """The row of a queue on disk, without its messages. It is made from rows, and never in a log."""
 
     queue_id: int
     account: str
@@ -440,10 +446,10 @@ class QueueRestored(Struct, array_like=True, tag=32, gc=False):
 
 
 class UntouchedRestored(Struct, array_like=True, tag=33, gc=False):
-    """Messages on disk. Only from rows, never in a log; pages of a queue come in the order of their sequences.
+    """A page of messages on disk. It is made from rows, and never in a log. Pages of a queue come in order.
 
-    first, last: the sequences of the page's ends; firsts, lasts: ranges inside of them that were never
-    received nor delayed (what else lives comes as RowsRestored); last_sent_ms: of the newest message in it.
+    first, last: the sequences at the ends of the page; firsts, lasts: the ranges in it that were never received and
+    never delayed (RowsRestored has the others); last_sent_ms: when the newest message in it was sent.
     """
 
     queue_id: int
@@ -455,7 +461,7 @@ class UntouchedRestored(Struct, array_like=True, tag=33, gc=False):
 
 
 class RowsRestored(Struct, array_like=True, tag=34, gc=False):
-    """Where delivery of touched messages stands, after their pages. Only from rows, never in a log."""
+    """The delivery state of touched messages. It follows their pages. It is made from rows, and never in a log."""
 
     queue_id: int
     sequences: list[int]
@@ -467,7 +473,9 @@ class RowsRestored(Struct, array_like=True, tag=34, gc=False):
 
 
 class DelaysRestored(Struct, array_like=True, tag=140, gc=False):
-    """When messages come that were never received, after the ranges of their page. Only from rows, never in a log."""
+    """The due times of never-received messages. It follows their page's ranges. It is made from rows, and never in a
+    log.
+    """
 
     queue_id: int
     sequences: list[int]
@@ -501,6 +509,7 @@ Mutation = (
     | MoveTaskSet
     | MoveTaskForgotten
     | ClockAdvanced
+    | RowsCompared
     | LeaseCalled
     | LeaseSet
     | LeaseForgotten
@@ -520,38 +529,38 @@ Mutation = (
 
 META: Final = Table("meta", ("name",), ClusterFounded, is_held=True)
 CLUSTER: Final = "cluster"
-"""The key of the one row of META that is told by mutations."""
+"""The key of the one row of META that mutations set."""
 TAKEOVERS: Final = Table("takeovers", ("term",), TookOver, newest=64)
 MOVE_TASKS: Final = Table("move_tasks", ("number",), MoveTaskSet, is_plain=True)
 LEASES: Final = Table(
     "leases", ("queue_id", "name", "batch", "partition"), LeaseCalled | LeaseSet, member="call", last_by="ended_ms"
 )
-TURNS: Final = Table("turns", ("queue_id", "path"), TurnsSet, since=5)
+TURNS: Final = Table("turns", ("queue_id", "path"), TurnsSet, since=1)
 LEASE_ITSELF: Final = -1
-"""Among the calls of a lease: its own row."""
-TOPICS: Final = Table("topics", ("number",), TopicSet, since=5, is_plain=True)
-SUBSCRIPTIONS: Final = Table("subscriptions", ("number",), SubscriptionSet, since=5, is_plain=True)
-PUBLISHES: Final = Table("publishes", ("number",), PublishSet, since=5, is_plain=True)
+"""The call number of the lease's own row."""
+TOPICS: Final = Table("topics", ("number",), TopicSet, since=1, is_plain=True)
+SUBSCRIPTIONS: Final = Table("subscriptions", ("number",), SubscriptionSet, since=1, is_plain=True)
+PUBLISHES: Final = Table("publishes", ("number",), PublishSet, since=1, is_plain=True)
 
 TABLES: Final = (META, TAKEOVERS, MOVE_TASKS, LEASES, TURNS, TOPICS, SUBSCRIPTIONS, PUBLISHES, METADATA, *GROUP_TABLES)
-"""In the order in which a start reads them, before the queues; a new one comes last."""
+"""The tables in the order in which a start reads them, before the queues. Add a new one at the end."""
 
 QUEUES: Final = Table("queues", ("id",), QueueRestored)
-"""Not among TABLES: its rows have columns of their own, and pages of messages behind them."""
+"""It is not in TABLES, because its rows have columns of their own, and pages of messages belong to them."""
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder: msgspec.msgpack.Decoder[list[Mutation]] = msgspec.msgpack.Decoder(list[Mutation])
 
 encode = _encoder.encode
-"""list[Mutation] -> the payload of an entry."""
+"""Encodes list[Mutation] as the payload of an entry."""
 
 
 _LIST_HEADS: Final = {0xDC: 3, 0xDD: 5}
-"""Bytes that say how many there are in a list of more than 15, by the first of them (msgpack)."""
+"""First byte of a list of more than 15 items, and the size of its head in bytes (msgpack)."""
 
 
 def join(payloads: list[bytes]) -> bytes:
-    """One payload of several: the bytes that ``encode`` makes of all their mutations together."""
+    """Return the payload that ``encode`` would return for the mutations of all ``payloads`` together."""
     if len(payloads) == 1:
         return payloads[0]
     count, parts = 0, [b""]
@@ -569,7 +578,7 @@ def join(payloads: list[bytes]) -> bytes:
 
 
 def decode(payload: bytes) -> list[Mutation]:
-    """Raises UnknownMutation for what this version does not know."""
+    """Return the mutations of a payload. Raise UnknownMutation if this version does not know one of them."""
     try:
         return _decoder.decode(payload)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -577,7 +586,7 @@ def decode(payload: bytes) -> list[Mutation]:
 
 
 def distances(numbers: list[int]) -> list[int]:
-    """Growing numbers, each as its distance from the one before, the first one from 0."""
+    """Return each of these growing numbers as its distance from the one before; the first one as distance from 0."""
     return [number - before for before, number in zip([0, *numbers], numbers, strict=False)]
 
 
@@ -589,5 +598,5 @@ _Item = TypeVar("_Item")
 
 
 def chunks(items: list[_Item]) -> list[list[_Item]]:
-    """Cut so that no mutation touches more rows than allowed."""
+    """Return the items in chunks of at most MUTATION_ROWS_MAX, the limit of a mutation."""
     return [items[at : at + MUTATION_ROWS_MAX] for at in range(0, len(items), MUTATION_ROWS_MAX)]

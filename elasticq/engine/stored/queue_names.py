@@ -1,4 +1,4 @@
-"""Queues by account and name, and in the order of names: a page of them costs what is on it."""
+"""The queues by account and name, also in the order of names: a page costs only as much as its entries."""
 
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator
@@ -8,13 +8,14 @@ Key = tuple[str, str]
 """Owner (model/names.py) and name."""
 Queue = TypeVar("Queue")
 _LAST: Final = chr(0x10FFFF)
-"""Behind all characters of names."""
+"""Sorts after all characters of names."""
 
 
 class QueueNames(dict[Key, Queue]):
-    """A dictionary whose keys are kept in order, too, from when ``order`` is called: not while a start fills it.
+    """A dictionary that also keeps its keys sorted, once ``order`` was called. It is filled without sorting during a
+    start.
 
-    follower: told of each key that has another queue from now on, or none.
+    ``follower`` is called with each key and its new value; None: the key was deleted.
     """
 
     __slots__ = ("_ordered", "follower")
@@ -44,7 +45,7 @@ class QueueNames(dict[Key, Queue]):
         return self._ordered
 
     def of(self, account: str, prefix: str, after: str) -> Iterator[str]:
-        """The names that begin with ``prefix`` and come behind ``after``, in order."""
+        """Yield the names of the account that begin with ``prefix`` and come after ``after``, in order."""
         ordered = self.order()
         place = bisect_left(ordered, (account, max(prefix, after)))
         while place < len(ordered):
@@ -56,11 +57,11 @@ class QueueNames(dict[Key, Queue]):
             place += 1
 
     def last_of(self, account: str, prefix: str) -> str:
-        """The last of the names that begin with ``prefix``, of which there is one."""
+        """Return the last name that begins with ``prefix``. At least one must exist."""
         ordered = self.order()
         return ordered[bisect_left(ordered, (account, prefix + _LAST)) - 1][1]
 
     def before(self, account: str, name: str) -> str:
-        """The name before this one, which is not the first of its owner."""
+        """Return the name before ``name``, which must not be the first of the account."""
         ordered = self.order()
         return ordered[bisect_left(ordered, (account, name)) - 1][1]

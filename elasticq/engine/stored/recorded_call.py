@@ -1,10 +1,10 @@
-"""What the history of calls knows of one call."""
+"""The record of one call in the history of calls."""
 
 from msgspec import Struct
 
 
 class Recorded(Struct, gc=False):
-    """What a call did: the one message it sent, or ``detail``."""
+    """The effect of a call: the one message that it sent, or ``detail``."""
 
     recorded_ms: int
     queue_id: int

@@ -1,7 +1,7 @@
-"""What RedrivePolicy and RedriveAllowPolicy may say.
+"""The rules for RedrivePolicy and RedriveAllowPolicy.
 
-Source: recordings of AWS for RedrivePolicy's errors and the SetQueueAttributes API page; the words for
-RedriveAllowPolicy are ours.
+Sources: recordings of AWS for the errors of RedrivePolicy, and the SetQueueAttributes API page. The error texts for
+RedriveAllowPolicy are our own.
 """
 
 import json
@@ -18,9 +18,9 @@ ALLOW_POLICY: Final = "RedriveAllowPolicy"
 
 
 class Redrive(Struct, frozen=True):
-    """A checked RedrivePolicy: after ``receives`` receives a message goes to ``target`` (owner, name).
+    """A checked RedrivePolicy: after ``receives`` receives, a message moves to ``target`` (owner, name).
 
-    region: the one that the target's ARN names, empty where it names none.
+    ``region`` is the region in the target's ARN; empty if it has none.
     """
 
     target: tuple[str, str]
@@ -46,7 +46,10 @@ _WORDS: Final = {POLICY: "Redrive policy", ALLOW_POLICY: "Redrive allow policy"}
 
 
 def read_policy(value: str, owner: str) -> Redrive:
-    """The policy of a queue of ``owner``, whose region the target is taken to be in. Raises InvalidParameterValue."""
+    """Return the policy of a queue of ``owner``. Raise InvalidParameterValue if it is invalid.
+
+    The target is assumed to be in the region of ``owner``.
+    """
     members = _members(POLICY, value)
     for name in ("maxReceiveCount", "deadLetterTargetArn"):
         if members.get(name) in (None, ""):
@@ -59,7 +62,7 @@ def read_policy(value: str, owner: str) -> Redrive:
 
 
 def _receives(value: str, given: object) -> int:
-    """A number, or a string of one."""
+    """Return the number in a number or a string."""
     text = given if isinstance(given, str) else json.dumps(given)
     if not (text.isascii() and text.isdigit() and len(text) <= 9) or not 1 <= int(text) <= limits.RECEIVES_MAX:
         refuse(
@@ -71,7 +74,7 @@ def _receives(value: str, given: object) -> int:
 
 
 def check_policy(name: str, value: str) -> str:
-    """The policy as it reads back. Raises InvalidParameterValue."""
+    """Return the policy as clients read it. Raise InvalidParameterValue if it is invalid."""
     if not value:
         return value
     _check_size(name, value)
@@ -79,10 +82,10 @@ def check_policy(name: str, value: str) -> str:
 
 
 def with_number(value: str) -> str:
-    """The policy as it was given, but a maxReceiveCount that was given as text is a number, as on AWS.
+    """Return the given policy, with a maxReceiveCount in a string replaced by a number, as on AWS.
 
-    Terraform compares what it gave with what it reads back, and tells its users to give a number for that reason.
-    Raises InvalidParameterValue.
+    Terraform compares what it set with what it reads. It advises its users to set a number for that reason. Raise
+    InvalidParameterValue if the policy is invalid.
     """
     receives = read_policy(value, DEFAULT_ACCOUNT).receives
     members = _members(POLICY, value)
@@ -99,13 +102,13 @@ def check_allow_policy(name: str, value: str) -> str:
 
 
 def _check_size(name: str, value: str) -> None:
-    """Refuse a document that is too long. Only what is set now is checked: an old queue keeps a longer one."""
+    """Refuse a document that is too long. Only new values are checked: an old queue keeps a longer one."""
     if len(value.encode("utf-8", "replace")) > limits.REDRIVE_POLICY_BYTES_MAX:
         refuse(name, value, f"Must be at most {limits.REDRIVE_POLICY_BYTES_MAX} bytes long.")
 
 
 def read_allow_policy(value: str) -> tuple[str, list[str]]:
-    """(redrivePermission, sourceQueueArns)."""
+    """Return (redrivePermission, sourceQueueArns). Raise InvalidParameterValue if the policy is invalid."""
     members = _members(ALLOW_POLICY, value)
     permission, sources = members.get("redrivePermission"), members.get("sourceQueueArns")
     if permission not in ("allowAll", "denyAll", "byQueue"):

@@ -1,7 +1,7 @@
-"""Which attributes a subscription may have, what they may be, and how they read back.
+"""The attributes of subscriptions: their names, their valid values, and how clients read them.
 
-Source: the SetSubscriptionAttributes API page, and recordings of AWS for the texts. A text here is what comes behind
-"Invalid parameter: ", or behind "Invalid parameter: Attributes Reason: " where Subscribe is refused.
+Sources: the SetSubscriptionAttributes API page, and recordings of AWS for the error texts. Answers put "Invalid
+parameter: " before the texts in this module, or "Invalid parameter: Attributes Reason: " in Subscribe.
 """
 
 import re
@@ -22,13 +22,13 @@ _RAW_PROTOCOLS: Final = frozenset((QUEUE_PROTOCOL, *WEB_PROTOCOLS, "firehose"))
 _QUEUE_ARN_PARTS: Final = 6
 
 CONFIRMED_PROTOCOLS: Final = frozenset((*WEB_PROTOCOLS, "email", "email-json"))
-"""Those whose endpoint confirms a subscription before it gets anything."""
+"""The protocols whose endpoint must confirm a subscription before it gets messages."""
 PROTOCOLS: Final = CONFIRMED_PROTOCOLS | {"sms", QUEUE_PROTOCOL, "application", "lambda", "firehose"}
 _PHONE: Final = re.compile(r"\+?[0-9](?:[-/. ]?[0-9])*\Z")
 
 
 class Endpoint(Struct, frozen=True):
-    """protocol, and what is asked of it; is_fifo: of the topic."""
+    """The destination of a subscription. ``is_fifo`` is that of the topic."""
 
     protocol: str
     account: str
@@ -37,7 +37,7 @@ class Endpoint(Struct, frozen=True):
 
 
 def check_endpoint(to: Endpoint) -> None:
-    """Raises InvalidParameter."""
+    """Raise InvalidParameter if the protocol is unknown or the endpoint does not fit it."""
     protocol, endpoint = to.protocol, to.endpoint
     if protocol not in PROTOCOLS:
         raise invalid_parameter(f"Amazon SNS does not support this protocol string: {quoted(protocol)}")
@@ -64,7 +64,10 @@ def check_endpoint(to: Endpoint) -> None:
 
 
 def checked(given: dict[str, str], present: dict[str, str], to: Endpoint) -> dict[str, str]:
-    """``present`` with what is given, as it reads back; an empty value removes. Raises InvalidParameter."""
+    """Return ``present`` merged with ``given`` and normalised. An empty value deletes the attribute.
+
+    Raise InvalidParameter if a name or a value is invalid.
+    """
     attributes = dict(present)
     for name, value in given.items():
         attributes[name] = _checked(name, value, to)
@@ -74,7 +77,7 @@ def checked(given: dict[str, str], present: dict[str, str], to: Endpoint) -> dic
 
 
 _DEFAULTS: Final = frozenset(((FILTER_SCOPE, MESSAGE_ATTRIBUTES),))
-"""Values that are as none, wherever subscriptions are compared or kept."""
+"""Default values. They are not stored, and count as absent when subscriptions are compared."""
 
 
 def _checked(name: str, value: str, to: Endpoint) -> str:
@@ -88,7 +91,7 @@ def _checked(name: str, value: str, to: Endpoint) -> str:
             )
         return value
     if name == FILTER:
-        return value  # judged with the scope, which may come after it
+        return value  # checked with the scope, which may come later
     if name == REDRIVE:
         return _redrive(value, to)
     if name == DELIVERY_POLICY:
@@ -130,7 +133,7 @@ def _redrive(value: str, to: Endpoint) -> str:
     except documents.Unreadable as error:
         raise invalid_parameter(f"RedrivePolicy: failed to parse JSON. {error}") from None
     if not isinstance(members, dict):
-        raise invalid_parameter("RedrivePolicy: failed to parse JSON. It is no object.")
+        raise invalid_parameter("RedrivePolicy: failed to parse JSON. It is not an object.")
     target = parse_queue_arn(members.get("deadLetterTargetArn"), to.account)
     if target is None or target[0] != to.account:
         raise invalid_parameter("RedrivePolicy: deadLetterTargetArn is an invalid arn")

@@ -1,7 +1,7 @@
-"""What a mutation does to the small tables, said as data: the storage makes SQL of it, and knows no mutation by name.
+"""The effects of mutations on the small tables, as data. The storage makes SQL from it, and knows no mutation by name.
 
-A small table is one of few rows, each of which is a mutation: who applies all rows that are there gets the
-state back. Messages are many, so their rows have pages of their own (storage/rows/rows.py).
+A small table has few rows, and each row is a mutation: applying all rows restores the state. There are many messages,
+so their rows are in pages (storage/rows/rows.py).
 """
 
 from typing import Any, TypeVar
@@ -10,23 +10,24 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 Key = Any
-"""Of a row: an int or a str, or a tuple of these where the key has several columns."""
+"""The key of a row: an int, a str, or a tuple of these if the key has several columns."""
 
 _Row = TypeVar("_Row", bound=Struct)
 
 
 class Table(Struct, frozen=True):
-    """A small table: its name and columns are those of the table on disk.
+    """A small table. Its name and columns are those of the table on disk.
 
-    key: columns of the key. member: the column behind them that tells apart the rows of one key, which go
-    together; "" where each key has one row. row: the class, or the union of classes, of the rows.
-
-    since: the format of the rows on disk (storage/rows/schema.py) that brings the table, which the storage then makes
-    by itself; 0 for those that it makes by hand, and for those that are not made at all.
-    newest: how many rows are kept, those of the highest keys, which then only grow; 0: all rows.
-    is_plain: the state holds the rows as they are (State.tables), and they are told by ``engine/views/dump.py``.
-    is_held: the storage keeps the rows in memory, so that a ``Change`` finds what it changes.
-    last_by: the field by which a start sorts the rows; those that do not have it come first.
+    - key: The columns of the key.
+    - member: A further column that distinguishes the rows of one key, which are deleted together. Empty if each key has
+      one row.
+    - row: The class of the rows, or the union of their classes.
+    - since: The disk format (storage/rows/schema.py) that adds the table; the storage then creates it itself. 0: the
+      table is created by other code, or not at all.
+    - newest: How many rows are kept, those with the highest keys; then keys only grow. 0: all rows.
+    - is_plain: Whether the state holds the rows unchanged (State.tables); then ``engine/views/dump.py`` dumps them.
+    - is_held: Whether the storage keeps the rows in memory, so that a ``Change`` can find its row.
+    - last_by: The field by which a start sorts the rows. Rows without it come first.
     """
 
     name: str
@@ -40,12 +41,12 @@ class Table(Struct, frozen=True):
     last_by: str = ""
 
     def columns(self) -> tuple[str, ...]:
-        """Those that tell each row apart; behind them a table has ``value`` and ``crc``."""
+        """Return the columns that identify a row. The columns ``value`` and ``crc`` follow them."""
         return (*self.key, self.member) if self.member else self.key
 
 
 class Put(Struct, frozen=True):
-    """The row stands under the key from now on, whatever stood there."""
+    """A row to store under the key, replacing any other."""
 
     table: Table
     key: Key
@@ -54,16 +55,16 @@ class Put(Struct, frozen=True):
 
 
 class Drop(Struct, frozen=True):
-    """All rows of the key go."""
+    """The deletion of all rows of the key."""
 
     table: Table
     key: Key
 
 
 class Change(Struct, frozen=True):
-    """Fields of the row that stands under the key, if one does.
+    """New values for fields of the row with the key. It has no effect if there is no such row.
 
-    grows: one of the fields; nothing is changed unless that one becomes larger.
+    ``grows`` is one of the fields. Nothing changes unless its new value is larger.
     """
 
     table: Table
@@ -73,7 +74,7 @@ class Change(Struct, frozen=True):
 
 
 class Raise(Struct, frozen=True):
-    """A number that the rows have once and that never becomes smaller; it stands with the applied index."""
+    """A new value for one of the single numbers, which never decrease. They are stored next to the applied index."""
 
     number: str
     to: int
@@ -83,11 +84,11 @@ RowChange = Put | Drop | Change | Raise
 
 AHEAD_MS = "ahead_ms"
 LAST_QUEUE_ID = "last_queue_id"
-"""The numbers that there are for ``Raise``. A new one is a table of one row instead."""
+"""The only numbers for ``Raise``. For a new one, add a table of one row instead."""
 
 
 def changed(row: _Row, change: Change) -> _Row:
-    """The row as it is from now on: the same object where nothing changes."""
+    """Return the changed row, or ``row`` itself if nothing changes."""
     if change.grows and change.fields[change.grows] <= getattr(row, change.grows):
         return row
     return replace(row, **change.fields)

@@ -1,6 +1,6 @@
-"""Which attributes a topic may have, what they may be, and how they read back.
+"""The attributes of topics: their names, their valid values, and how clients read them.
 
-Source: the SetTopicAttributes and CreateTopic API pages, and recordings of AWS for texts and for what is shown.
+Sources: the SetTopicAttributes and CreateTopic API pages, and recordings of AWS for texts and for what it returns.
 """
 
 import json
@@ -32,7 +32,7 @@ OWNERS_ACTIONS: Final = (
     "SNS:ListSubscriptionsByTopic",
     "SNS:Publish",
 )
-"""What the policy of a new topic lets its owner do, in AWS's order."""
+"""The actions that the policy of a new topic allows to its owner, in AWS's order."""
 RETRY_DEFAULTS: Final = {
     "minDelayTarget": DEFAULT.min_delay_s,
     "maxDelayTarget": DEFAULT.max_delay_s,
@@ -42,7 +42,7 @@ RETRY_DEFAULTS: Final = {
     "numMinDelayRetries": DEFAULT.at_min,
     "backoffFunction": DEFAULT.function,
 }
-"""What is in force without a DeliveryPolicy, as it is shown, in AWS's order."""
+"""The retry policy without a DeliveryPolicy, as clients read it, in AWS's order."""
 
 
 def _refused(name: str) -> NoReturn:
@@ -78,7 +78,7 @@ def _one_of(*choices: str) -> Callable[[str, str], str]:
 def _policy(name: str, value: str) -> str:
     if value:
         if len(value.encode("utf-8", "replace")) > limits.TOPIC_POLICY_BYTES_MAX:
-            raise invalid_parameter("Policy Error: it is longer than it may be")
+            raise invalid_parameter(f"Policy Error: Must be at most {limits.TOPIC_POLICY_BYTES_MAX} bytes long")
         try:
             policy_language.statements(policy_language.document(value))
         except policy_language.Unreadable as error:
@@ -88,7 +88,7 @@ def _policy(name: str, value: str) -> str:
 
 
 def _delivery_policy(name: str, value: str) -> str:
-    """The policy as AWS reads it back: members that are null are left out, and one is added."""
+    """Return the policy as AWS returns it: without members that are null, and with one default added."""
     if not value:
         return value
     try:
@@ -147,7 +147,7 @@ _OF_FIFO: Final[dict[str, Callable[[str, str], str]]] = {
 
 
 def checked(name: str, value: str, *, is_fifo: bool) -> str:
-    """The value as it reads back; empty removes it. Raises InvalidParameter."""
+    """Return the normalised value; empty deletes it. Raise InvalidParameter if the name or the value is invalid."""
     check = _CHECKS.get(name) or (_OF_FIFO.get(name) if is_fifo else None)
     if check is None:
         raise invalid_parameter("AttributeName")
@@ -155,7 +155,7 @@ def checked(name: str, value: str, *, is_fifo: bool) -> str:
 
 
 def at_creation(given: dict[str, str], *, is_fifo: bool) -> dict[str, str]:
-    """What a new topic has, of what was given. Raises InvalidParameter."""
+    """Return the attributes of a new topic for those given. Raise InvalidParameter if one is invalid."""
     attributes = {}
     for name, value in given.items():
         if name == FIFO:
@@ -173,7 +173,7 @@ def message_bytes_max(attributes: dict[str, str]) -> int:
 
 
 def shown(topic: Topic, arn: str) -> dict[str, str]:
-    """All that GetTopicAttributes tells."""
+    """Return all attributes that GetTopicAttributes returns."""
     row = topic.row
     assert row is not None, "a deleted topic is not shown"
     owner = account_of(row.account)
@@ -205,7 +205,7 @@ def default_policy(arn: str, account: str) -> str:
 
 
 def effective_delivery_policy(policy: str) -> str:
-    """The topic's retries of HTTP deliveries, with the defaults of what it does not say."""
+    """Return the topic's policy for retries of HTTP deliveries, with defaults for missing members."""
     given: dict[str, Any] = documents.read(policy)["http"] if policy else {}
     http = {
         **given,

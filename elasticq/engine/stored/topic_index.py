@@ -1,8 +1,7 @@
-"""Topics with their subscriptions, ready for a publish: by name, by ARN, by what their filters ask for.
+"""The index of topics and their subscriptions for a publish: by name, by ARN, and by the conditions of their filters.
 
-The rows are mutations and stand in ``State.tables``; this is the index over them, which ``writers/topics.py`` keeps.
-A subscription is made ready once, when its row is set: its endpoint and its policies are read then, and its filter is
-compiled.
+The rows are mutations and are in ``State.tables``. ``writers/topics.py`` updates this index. The endpoint and the
+policies of a subscription are parsed once, when its row is set, and its filter is compiled then.
 """
 
 from bisect import bisect_left, insort
@@ -34,12 +33,13 @@ WEB_PROTOCOLS: Final = ("http", "https")
 
 
 class Subscription:
-    """A subscription that is ready.
+    """A subscription with parsed attributes.
 
-    target: owner and name of the queue that takes its messages, which may not be there; an inner one for a
-    subscription that is no queue. dead_letters: those of the queue that takes what ``target`` cannot; None without.
-    unreadable: names of attributes whose values are damaged. Such a filter matches nothing; such a redrive policy
-    counts as absent.
+    - target: Owner and name of the queue that takes its messages, which may not exist. It is an inner queue for a
+      subscription that is not a queue.
+    - dead_letters: Owner and name of the queue for messages that ``target`` cannot take; None: there is none.
+    - unreadable: Names of attributes with damaged values. Such a filter matches nothing. Such a redrive policy counts
+      as absent.
     """
 
     __slots__ = ("dead_letters", "filter", "is_raw", "row", "target", "unreadable")
@@ -71,10 +71,12 @@ class Subscription:
 
 
 class Topic:
-    """A topic and its subscriptions, by number. row: None once the topic is deleted, while it has subscriptions.
+    """A topic and its subscriptions by number.
 
-    by_endpoint: the number of the subscription of a protocol and an endpoint; is_fifo: as the topic's name says.
-    left: subscriptions that were unsubscribed and may be restored, which are not among ``subscriptions``.
+    - row: None once the topic is deleted, while it still has subscriptions.
+    - by_endpoint: The number of the subscription by protocol and endpoint.
+    - is_fifo: Whether the topic's name is that of a FIFO topic.
+    - left: Deleted subscriptions that may be restored. They are not in ``subscriptions``.
     """
 
     __slots__ = ("_filters", "by_endpoint", "is_fifo", "left", "row", "subscriptions")
@@ -85,14 +87,14 @@ class Topic:
         self.subscriptions: dict[int, Subscription] = {}
         self.left: dict[int, Subscription] = {}
         self.by_endpoint: dict[tuple[str, str], int] = {}
-        self._filters: FilterIndex[int] = FilterIndex()  # of those that are confirmed
+        self._filters: FilterIndex[int] = FilterIndex()  # of the confirmed subscriptions
 
     @property
     def confirmed(self) -> int:
         return len(self._filters)
 
     def all(self) -> Iterator[Subscription]:
-        """Those that were unsubscribed, too."""
+        """Return all subscriptions, including deleted ones that may be restored."""
         return chain(self.subscriptions.values(), self.left.values())
 
     def add(self, subscription: Subscription) -> None:
@@ -117,16 +119,18 @@ class Topic:
     def collect(
         self, attributes: MessageAttributes | None, body: str, budget: Budget, found: dict[int, None]
     ) -> Iterator[None]:
-        """Add the numbers of the confirmed subscriptions that get a message; yield where the budget is spent."""
+        """Add the numbers of the confirmed subscriptions that get a message to ``found``. Yield when the budget is
+        spent.
+        """
         return self._filters.collect(attributes, body, budget, found)
 
     @property
     def is_filtered(self) -> bool:
-        """Whether any subscription has a filter policy."""
+        """Return whether any subscription has a filter policy."""
         return not self._filters.is_empty
 
     def matching(self, attributes: MessageAttributes | None, body: str) -> list[Subscription]:
-        """The confirmed subscriptions that get a message, by number."""
+        """Return the confirmed subscriptions that get a message, by number."""
         subscriptions = self.subscriptions
         return [subscriptions[number] for number in sorted(self._filters.matching(attributes, body))]
 
@@ -140,9 +144,9 @@ class Topics:
         self.by_number: dict[int, Topic] = {}
         self.names: QueueNames[Topic] = QueueNames()
         self.by_key: dict[str, Subscription] = {}  # by the end of the ARN
-        self.orphans: dict[int, Topic] = {}  # deleted topics whose subscriptions are not gone yet
-        self.pending: list[tuple[int, int]] = []  # created_ms and number of those not confirmed, the oldest first
-        self.pushed: dict[int, Subscription] = {}  # those that are web servers
+        self.orphans: dict[int, Topic] = {}  # deleted topics that still have subscriptions
+        self.pending: list[tuple[int, int]] = []  # (created_ms, number) of unconfirmed subscriptions, oldest first
+        self.pushed: dict[int, Subscription] = {}  # subscriptions of web servers
         self._numbers: dict[int, Subscription] = {}
         self._by_owner: dict[str, dict[int, Subscription]] = {}
 
@@ -206,7 +210,7 @@ class Topics:
             del self._by_owner[row.account]
 
     def pending_until(self, until_ms: int, most: int) -> list[Subscription]:
-        """The oldest of the subscriptions that are not confirmed, made until then."""
+        """Return up to ``most`` unconfirmed subscriptions created at ``until_ms`` or before, oldest first."""
         return [self._numbers[number] for created_ms, number in self.pending[:most] if created_ms <= until_ms]
 
     def all_subscriptions(self) -> Iterable[Subscription]:
@@ -216,7 +220,7 @@ class Topics:
         return self._numbers.get(number)
 
     def of_owner(self, owner: str, after: int) -> Iterator[Subscription]:
-        """The subscriptions of an owner behind a number, without those whose topics are deleted."""
+        """Yield the subscriptions of an owner with numbers above ``after``, except those of deleted topics."""
         found: dict[int, Subscription] = self._by_owner.get(owner, {})
         for number in sorted(found):
             if number > after and found[number].row.topic in self.by_number:

@@ -5,7 +5,7 @@ from itertools import islice
 
 from msgspec import Struct
 
-from elasticq.engine.ordering.looks import hidden
+from elasticq.engine.ordering.looks import messages_in_flight
 from elasticq.engine.state import Queue
 from elasticq.engine.stored.delivery_rows import Grace
 
@@ -47,7 +47,7 @@ def in_flight(queue: Queue, grace: Grace, now_ms: int, limit: int) -> InFlight:
     Where there are more than LOOKED_AT_MAX, it looks at those that were received, or hidden anew, longest ago.
     """
     rows = queue.rows
-    first = islice(hidden(queue.order, now_ms), LOOKED_AT_MAX)
+    first = islice(messages_in_flight(queue.order, now_ms), LOOKED_AT_MAX)
     looked_at = [(rows[sequence].received_ms, sequence) for sequence in first]
     next_ms = min((grace.deadline(rows[sequence]) for _, sequence in looked_at), default=None)
     oldest = nsmallest(limit, looked_at)

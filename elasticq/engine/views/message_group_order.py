@@ -108,7 +108,7 @@ def _strict_place(queue: Queue, order: FifoOrder, group: Group, now_ms: int, mes
         state, until_ms = "visible", None
         row = queue.row(sequence)
         if row is not None and order.is_in_flight(sequence, now_ms):
-            state, until_ms = "inflight", looks.hidden_until_ms(order, row)
+            state, until_ms = "inflight", looks.visible_at_ms(order, row)
         elif order.is_delayed(sequence, now_ms):
             state, until_ms = "delayed", looks.delayed_until_ms(order, sequence)
         elif place.blocked_by is not None:

@@ -4,6 +4,7 @@ from typing import Final
 
 from elasticq.engine.state import State
 from elasticq.engine.stored import mutations as m
+from elasticq.engine.stored.comparisons import RowsCompared
 from elasticq.engine.stored.identity import Identity
 from elasticq.engine.stored.tables import AHEAD_MS, Change, Put, Raise, RowChange
 from elasticq.engine.writers.contract import Declare, Undo, Writer
@@ -48,7 +49,7 @@ def _took_over(state: State, mutation: m.TookOver, undo: Undo | None) -> None:
         state.grace.spans = [known for known in state.grace.spans if known[1] > span[0] - 43_200_000]
         state.grace.spans = [*state.grace.spans, span][-GRACE_SPANS_MAX:]
         for queue in (*state.queues.values(), *state.deleted_queues.values()):
-            queue.order.hide_again(span[0])
+            queue.order.recheck_returned(span[0])
 
 
 def _took_over_rows(mutation: m.TookOver) -> list[RowChange]:
@@ -73,6 +74,11 @@ def _clock_advanced_rows(mutation: m.ClockAdvanced) -> list[RowChange]:
     return [Raise(AHEAD_MS, mutation.ahead_ms)]
 
 
+def _rows_compared_rows(mutation: RowsCompared) -> list[RowChange]:
+    """None: the journal has each member hash its rows."""
+    return []
+
+
 WRITERS: Final[dict[type, Writer]] = {
     m.ClusterFounded: _cluster_founded,
     m.ClusterRenamed: _cluster_renamed,
@@ -85,4 +91,5 @@ ROWS: Final[dict[type, Declare]] = {
     m.ClusterRenamed: _cluster_renamed_rows,
     m.TookOver: _took_over_rows,
     m.ClockAdvanced: _clock_advanced_rows,
+    RowsCompared: _rows_compared_rows,
 }

@@ -53,7 +53,7 @@ def _rebalanced(state: State, mutation: r.GroupRebalanced, undo: Undo | None) ->
 
 def _back_to_status(state: State, row: r.GroupRebalanced) -> None:
     state.groups.put_status(row)
-    state.groups.look_again(row.number)
+    state.groups.mark_dirty(row.number)
 
 
 def _rebalanced_rows(mutation: r.GroupRebalanced) -> list[RowChange]:
@@ -147,7 +147,7 @@ def _back_to_assignment(state: State, undone: r.ResourceAssigned, row: r.Resourc
         state.groups.drop_assignment(undone.token)
     else:
         state.groups.put_assignment(row)
-    state.groups.look_again(undone.group)
+    state.groups.mark_dirty(undone.group)
 
 
 def _tokens_given_rows(mutation: r.TokensGiven) -> list[RowChange]:

@@ -27,7 +27,7 @@ from typing import Final, NamedTuple
 from zlib import crc32
 
 from elasticq.replication.records import Entry, Record, Truncation, Vote
-from elasticq.storage.errors import Damaged, DataError, FormatTooNew
+from elasticq.storage.errors import Damaged, DataError, WrongFormat
 from elasticq.storage.files import Files, NotSynced
 from elasticq.storage.log.records import (
     FIRST_CRC,
@@ -165,7 +165,7 @@ class SegmentLog:
         return self._at.vote.term
 
     def load(self, *, was_lazy: bool = False) -> LogImage:
-        """Read all; cut what a crash left unfinished. Raises Damaged or FormatTooNew before anything is changed.
+        """Read all; cut what a crash left unfinished. Raises Damaged or WrongFormat before anything is changed.
 
         was_lazy: True if the previous process ran with ``lazy_sync``.
         """
@@ -312,7 +312,7 @@ class SegmentLog:
 def repair(files: Files) -> Repaired:
     """Cut a damaged log at the damage; what is cut off is copied to ``damaged-`` files first.
 
-    Safe to be stopped at any point and run again. Raises FormatTooNew.
+    Safe to be stopped at any point and run again. Raises WrongFormat.
     """
     try:
         _Reader(files, False).read()
@@ -430,13 +430,13 @@ def _encode_head(number: int, last_index: int, starting_crc: int) -> bytes:
 
 
 def _decode_head(name: str, data: bytes) -> Head | None:
-    """Return the decoded head; None if the data are short, not a head, or do not fit its crc. Raises FormatTooNew."""
+    """Return the decoded head; None if the data are short, not a head, or do not fit its crc. Raises WrongFormat."""
     crc = int.from_bytes(data[32:HEAD_BYTES], "little")
     if len(data) < HEAD_BYTES or data[:8] != MAGIC or crc32(data[:32]) != crc:
         return None
     number_of_format = int.from_bytes(data[8:12], "little")
     if number_of_format > FORMAT:
-        raise FormatTooNew(f"{name} has format {number_of_format}, this version reads up to {FORMAT}: use a newer one.")
+        raise WrongFormat(f"{name} has format {number_of_format}, this version reads up to {FORMAT}: use a newer one.")
     number, last_index = int.from_bytes(data[12:20], "little"), int.from_bytes(data[20:28], "little")
     return Head(number, last_index, int.from_bytes(data[28:32], "little"), crc)
 

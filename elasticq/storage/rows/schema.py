@@ -17,9 +17,11 @@ from typing import Final
 
 from elasticq.engine.stored.mutations import TABLES
 from elasticq.engine.stored.tables import Table
-from elasticq.storage.errors import FormatTooNew
+from elasticq.storage.errors import BEFORE_FIRST_RELEASE, WrongFormat
 
 FILE: Final = "rows.db"
+APPLICATION: Final = 0x656C6371
+"""SQLite's application_id of the file. Files from before the first release have none."""
 FORMAT_AT: Final = 60  # offset in the file of the byte that holds the format: user_version
 PAGE_BYTES: Final = 8_192
 
@@ -38,6 +40,7 @@ PRAGMAS: Final = (
 """To be run on every connection that writes, in this order."""
 
 _FIRST: Final = (
+    f"PRAGMA application_id = {APPLICATION}",
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL, crc INTEGER NOT NULL) WITHOUT ROWID",
     "CREATE TABLE takeovers (term INTEGER PRIMARY KEY, value BLOB NOT NULL, crc INTEGER NOT NULL)",
     """CREATE TABLE queues (
@@ -59,40 +62,24 @@ _FIRST: Final = (
         number INTEGER PRIMARY KEY, newest_ms INTEGER NOT NULL, removed BLOB NOT NULL, rows BLOB NOT NULL,
         crc INTEGER NOT NULL)""",
     "CREATE INDEX invocations_by_age ON invocations (newest_ms)",
-)
-
-_SECOND: Final = (
     "CREATE TABLE move_tasks (number INTEGER PRIMARY KEY, value BLOB NOT NULL, crc INTEGER NOT NULL)",
     """CREATE TABLE groups (
         queue_id INTEGER NOT NULL, first INTEGER NOT NULL, groups BLOB NOT NULL, crc INTEGER NOT NULL,
         PRIMARY KEY (queue_id, first))""",
-)
-
-_THIRD: Final = (
     """CREATE TABLE leases (
         queue_id INTEGER NOT NULL, name TEXT NOT NULL, batch INTEGER NOT NULL, partition INTEGER NOT NULL,
         call INTEGER NOT NULL, value BLOB NOT NULL, crc INTEGER NOT NULL,
         PRIMARY KEY (queue_id, name, batch, partition, call)) WITHOUT ROWID""",
-)
-
-_FOURTH: Final = (
     "CREATE TABLE meta_copy (name TEXT PRIMARY KEY, value BLOB NOT NULL, crc INTEGER NOT NULL) WITHOUT ROWID",
-    "INSERT INTO meta_copy SELECT * FROM meta",
-)
-
-_FIFTH: Final = (
     """CREATE TABLE priorities (
         queue_id INTEGER NOT NULL, first INTEGER NOT NULL, part INTEGER NOT NULL, priorities BLOB NOT NULL,
         crc INTEGER NOT NULL, PRIMARY KEY (queue_id, first, part)) WITHOUT ROWID""",
-)
-
-_SIXTH: Final = (
     """CREATE TABLE delays (
         queue_id INTEGER NOT NULL, first INTEGER NOT NULL, delays BLOB NOT NULL, crc INTEGER NOT NULL,
         PRIMARY KEY (queue_id, first)) WITHOUT ROWID""",
 )
 
-_BY_HAND: Final = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH)
+_BY_HAND: Final = (_FIRST,)
 
 
 def statement_for(table: Table) -> str:
@@ -115,21 +102,27 @@ MIGRATIONS: Final = tuple(_migration(number) for number in range(FORMAT))
 
 
 def prepare(connection: sqlite3.Connection) -> None:
-    """Set the connection up and bring the tables to FORMAT. Raises FormatTooNew before anything is changed."""
-    version = _format_of(connection)
-    if version > FORMAT:
-        raise FormatTooNew(
-            f"{FILE} has format {version}; this version of elasticq knows formats up to {FORMAT}. "
-            "Nothing was changed. Start the newer version, or restore a backup of this one."
-        )
+    """Set the connection up and bring the tables to FORMAT.
+
+    Raise WrongFormat before anything is changed.
+    """
+    version = format_of(connection, FILE)
     for pragma in PRAGMAS:
         connection.execute(pragma).fetchall()
     for number in range(version, FORMAT):
         _migrate(connection, number)
 
 
-def _format_of(connection: sqlite3.Connection) -> int:
+def format_of(connection: sqlite3.Connection, file: object) -> int:
+    """Return the format of the rows; 0 for an empty file. Raise WrongFormat."""
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version and connection.execute("PRAGMA application_id").fetchone() != (APPLICATION,):
+        raise WrongFormat(f"{file} {BEFORE_FIRST_RELEASE}")
+    if version > FORMAT:
+        raise WrongFormat(
+            f"{file} has format {version}; this version of elasticq knows formats up to {FORMAT}. "
+            "Nothing was changed. Start the newer version, or restore a backup of this one."
+        )
     return version
 
 

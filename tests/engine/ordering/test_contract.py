@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from elasticq.engine.ordering.contract import ADVANCED_MAX, is_behind
+from elasticq.engine.ordering.contract import ADVANCED_MAX, has_due_messages
 from elasticq.engine.ordering.kinds import KINDS, Kind
 from elasticq.engine.ordering.lease_groups import LeaseGroups
 from elasticq.engine.ordering.partitions import PARTITIONS
@@ -134,7 +134,7 @@ def test_contents_are_asked_for_until_there_is_something_to_hand_out(
     for sequence in cold & shelf.sent_ms.keys():
         shelf.evict(sequence)
     order = shelf.queue.order
-    assert set(order.cold_ahead()) <= shelf.cold.keys()
+    assert set(order.missing_ahead()) <= shelf.cold.keys()
     chosen, missing = shelf.choose_or_miss(now_ms)
     for partition in range(shelf.queue.partitions):
         _check_contents_of(shelf, partition, available, now_ms)
@@ -168,7 +168,7 @@ def test_no_message_is_handed_out_before_the_grace_is_over(kind: Kind, groups: i
     shelf.take(1, 100, 500)
     assert shelf.choose(500) == [1]
     shelf.grace.spans = [(400, 900)]
-    shelf.queue.order.hide_again(400)
+    shelf.queue.order.recheck_returned(400)
     assert shelf.choose(899) == []
     assert shelf.queue.order.is_in_flight(1, 899)
     shelf.grace.spans = []
@@ -184,7 +184,7 @@ def test_grace_that_came_while_a_message_was_in_flight_prolongs_its_deadline(
     shelf.put(1, 100)
     shelf.take(1, 100, 500)
     shelf.grace.spans = [(400, 900)]
-    shelf.queue.order.hide_again(400)
+    shelf.queue.order.recheck_returned(400)
     assert shelf.choose(899) == []
     assert shelf.choose(900) == [1]
 
@@ -209,11 +209,11 @@ def test_next_look_for_contents_comes_after_more_was_handed_out(
     for sequence in range(1, 601):
         shelf.put(sequence, sequence)
     order = shelf.queue.order
-    look_again_at = order.look_again_at([], 1)
-    assert order.progress(1) < look_again_at
+    next_prefetch_at = order.next_prefetch_at([], 1)
+    assert order.progress(1) < next_prefetch_at
     for sequence in range(1, 601):
         shelf.take(sequence, 1_000, 2_000)
-    assert order.progress(600) >= look_again_at
+    assert order.progress(600) >= next_prefetch_at
 
 
 @every_order
@@ -240,9 +240,9 @@ def test_of_many_deadlines_that_pass_together_each_look_moves_some(
     for sequence in range(1, count + 1):
         shelf.take(sequence, 1_000, 10_000)
     order = shelf.queue.order
-    assert not is_behind(order, 9_999)
+    assert not has_due_messages(order, 9_999)
     order.advance(10_000)
-    assert is_behind(order, 10_000)
+    assert has_due_messages(order, 10_000)
     assert order.counts(10_000) == shelf.counts(10_000)
     for sequence in (1, count, count + 1, 2 * count):
         assert not order.is_in_flight(sequence, 10_000)
@@ -252,7 +252,7 @@ def test_of_many_deadlines_that_pass_together_each_look_moves_some(
     if not groups and not kind.needs_group:
         assert set(chosen) <= set(range(1, 2_001)) | set(range(count + 1, count + 2_001)), "what came due first"
     looks = 0
-    while is_behind(order, 10_000):
+    while has_due_messages(order, 10_000):
         order.advance(10_000)
         looks += 1
     assert looks >= 1

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from elasticq.engine.ordering.delays import CHUNK_MAX, NEAR_AT_ONCE, NEVER, Delays, is_behind, sorted_again
+from elasticq.engine.ordering.delays import CHUNK_MAX, NEAR_AT_ONCE, NEVER, Delays, may_follow, sorted_again
 
 BASE = 5 << 40
 ALL = 1 << 40
@@ -183,11 +183,11 @@ def test_one_removed_twice_is_a_broken_invariant() -> None:
 
 def test_delays_that_ended_together_stand_by_sequence_and_timeouts_as_they_came() -> None:
     known = OrderedDict([(5, 10), (7, 20)])
-    assert is_behind(OrderedDict(), 1, 1, was_received=False)
-    assert is_behind(known, 8, 20, was_received=False)
-    assert not is_behind(known, 6, 20, was_received=False)
-    assert is_behind(known, 6, 20, was_received=True)
-    assert not is_behind(known, 8, 19, was_received=True)
+    assert may_follow(OrderedDict(), 1, 1, was_received=False)
+    assert may_follow(known, 8, 20, was_received=False)
+    assert not may_follow(known, 6, 20, was_received=False)
+    assert may_follow(known, 6, 20, was_received=True)
+    assert not may_follow(known, 8, 19, was_received=True)
     known |= {6: 20, 4: 10}
     assert list(sorted_again(known, was_received=False)) == [4, 5, 6, 7]
     assert list(sorted_again(known, was_received=True)) == [5, 4, 7, 6]

@@ -108,7 +108,7 @@ def test_grace_holds_what_had_come_back(shelf: Shelf) -> None:
     shelf.set(1, 500, 100)
     assert shelf.choose(500) == [1, 2]
     shelf.grace.spans = [(400, 900)]
-    shelf.order.hide_again(400)
+    shelf.order.recheck_returned(400)
     assert shelf.choose(899) == []
     assert shelf.order.counts(899) == Counts(1, 1, 0)
     assert shelf.choose(900) == [1, 2]

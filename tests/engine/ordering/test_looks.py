@@ -2,7 +2,7 @@
 
 from elasticq.engine.ordering.fair import FairOrder
 from elasticq.engine.ordering.fifo import FifoOrder
-from elasticq.engine.ordering.looks import as_a, hidden
+from elasticq.engine.ordering.looks import as_a, messages_in_flight
 from elasticq.engine.ordering.shared import SharedOrder
 from elasticq.model import commands as c
 from tests.engine.desk import Desk
@@ -16,11 +16,11 @@ def test_what_was_hidden_longest_ago_comes_first() -> None:
     [first] = desk.receive()
     desk.receive()
     one, other, _ = desk.queue().issued
-    assert list(hidden(desk.queue().order, desk.context.now_ms)) == [one, other]
+    assert list(messages_in_flight(desk.queue().order, desk.context.now_ms)) == [one, other]
     desk.do(c.ChangeMessageVisibility(queue_url="jobs", receipt_handle=first.receipt_handle, visibility_timeout=200))
-    assert list(hidden(desk.queue().order, desk.context.now_ms)) == [other, one]
+    assert list(messages_in_flight(desk.queue().order, desk.context.now_ms)) == [other, one]
     desk.wait(100)
-    assert list(hidden(desk.queue().order, desk.context.now_ms)) == [one]
+    assert list(messages_in_flight(desk.queue().order, desk.context.now_ms)) == [one]
 
 
 def test_the_kind_of_an_order_is_told_rightly_after_another_was_asked_for() -> None:

@@ -299,7 +299,7 @@ def test_consumer_whose_removal_was_rolled_back_is_over_once() -> None:
     groups.drop_consumer(1)
     groups.put_consumer(row)
     for _ in range(2):
-        assert [each.row for each in groups.over(Grace(), 3, 10)] == [row]
+        assert [each.row for each in groups.ended_sessions(Grace(), 3, 10)] == [row]
 
 
 def test_rows_that_no_master_of_ours_would_write_do_not_break_the_background_work() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elasticq.replication.records import Entry, Record, Truncation, Vote
-from elasticq.storage.errors import Damaged, FormatTooNew
+from elasticq.storage.errors import Damaged, WrongFormat
 from elasticq.storage.files import DirectoryFiles, Files
 from elasticq.storage.log.records import FRAME_BYTES_MAX, RECORD_BYTES_MAX, crc_of, encode_batch, encode_frame
 from elasticq.storage.log.segments import HEAD_BYTES, LogImage, SegmentLog, SyncFailed, repair, segment_name
@@ -221,7 +221,7 @@ def test_flipped_byte_anywhere_is_damage(padding_bytes: int) -> None:
         for at in range(len(data.rstrip(b"\0"))):
             data[at] ^= 0x21
             before = {each: files.read(each) for each in files.names()}
-            with pytest.raises((Damaged, FormatTooNew)) as raised:
+            with pytest.raises((Damaged, WrongFormat)) as raised:
                 SegmentLog(files).load()
             assert name in str(raised.value)
             assert before == {each: files.read(each) for each in files.names()}
@@ -313,9 +313,9 @@ def test_newer_format_is_refused() -> None:
     SegmentLog(files).load()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "FORMAT", 0)
-        with pytest.raises(FormatTooNew):
+        with pytest.raises(WrongFormat):
             SegmentLog(files).load()
-        with pytest.raises(FormatTooNew):
+        with pytest.raises(WrongFormat):
             repair(files)
 
 

@@ -1,4 +1,4 @@
-"""scripts/bench_topics.py --servers: what it publishes to a server arrives in every queue, and each row has figures."""
+"""scripts/bench topics --servers: what it publishes to a server arrives in every queue, and each row has figures."""
 
 import os
 import re
@@ -16,7 +16,7 @@ PATIENCE_S = 300
 def test_requests_to_servers_are_measured() -> None:
     environment = {name: value for name, value in os.environ.items() if name not in OTHERS}
     done = subprocess.run(
-        [sys.executable, "scripts/bench_topics.py", "--servers", "--runs", "1", "--seconds", "0.3"],
+        [sys.executable, "scripts/bench", "topics", "--servers", "--runs", "1", "--seconds", "0.3"],
         cwd=ROOT,
         env=environment | {"PYTHONPATH": str(ROOT)},
         capture_output=True,

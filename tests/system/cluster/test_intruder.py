@@ -58,7 +58,7 @@ async def test_frames_that_cannot_be_cost_their_link_and_no_process(cluster: Clu
                     f.Forward(
                         **head,
                         incarnation="b",
-                        number=1,
+                        number=-1,
                         kind="ListQueues",
                         command=r.msgspec.Raw(b"\x80"),
                         principal="p",

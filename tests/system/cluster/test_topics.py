@@ -1,4 +1,4 @@
-"""kill -9 of the master under publishes to five queues; scripts/chaos_topics.py kills fifty."""
+"""kill -9 of the master under publishes to five queues; scripts/chaos topics kills fifty."""
 
 from tests.system.cluster.cluster import Cluster
 from tests.system.cluster.publishing import Publishing, kill_master

@@ -1,4 +1,4 @@
-"""scripts/bench_scheduled.py: the rows that it writes are those of a server, which counts them at its start."""
+"""scripts/bench scheduled: the rows that it writes are those of a server, which counts them at its start."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ PATIENCE_S = 300
 
 
 def test_server_starts_with_the_messages_that_were_written(tmp_path: Path) -> None:
-    command = [sys.executable, "scripts/bench_scheduled.py", "--messages", str(MESSAGES), "--directory", str(tmp_path)]
+    command = [sys.executable, "scripts/bench", "scheduled", "--messages", str(MESSAGES), "--directory", str(tmp_path)]
     done = subprocess.run(
         command,
         cwd=ROOT,

@@ -21,7 +21,7 @@ _CONTROL = (
     messages.Greeting,
     messages.Refused,
     messages.Ask,
-    messages.Told,
+    messages.Reply,
     messages.Pull,
     messages.Head,
     messages.End,

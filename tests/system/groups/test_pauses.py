@@ -1,4 +1,4 @@
-"""Consumers as real processes, paused and killed. The long form: scripts/chaos_groups.py."""
+"""Consumers as real processes, paused and killed. The long form: scripts/chaos groups."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Consumers that join and leave all the time while the master is killed. The long form: scripts/chaos_groups.py."""
+"""Consumers that join and leave all the time while the master is killed. The long form: scripts/chaos groups."""
 
 from pathlib import Path
 

@@ -13,7 +13,8 @@ SLOW_MS = 2_000
 
 
 def test_a_short_siege_finds_nothing() -> None:
-    command = [sys.executable, "scripts/siege.py", "--minutes", str(MINUTES), "--seed", "1", "--slow-ms", str(SLOW_MS)]
+    options = ["--minutes", str(MINUTES), "--seed", "1", "--slow-ms", str(SLOW_MS)]
+    command = [sys.executable, "scripts/chaos", "siege", *options]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     for rule in RULES:

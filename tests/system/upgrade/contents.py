@@ -366,7 +366,7 @@ def main(checkout: str) -> int:
                 facts = fill(Caller(listening[1].decode()))
             finally:
                 server.kill()
-        number = json.loads((data / "format.json").read_text())["format"]
+        number = json.loads((data / "format.json").read_text())["elasticq"]
         (data.parent / "written.json").write_text(json.dumps({"ms": time.time_ns() // 1_000_000, "facts": facts}))
         for name in LEFT_OUT:
             (data / name).unlink(missing_ok=True)

@@ -1,0 +1,109 @@
+"""The comparisons of all members' rows that a master carries out, one at a time and in parts.
+
+The parts keep each member's loop free for calls.
+"""
+
+from typing import Final
+
+from elasticq.engine.stored.comparisons import RowsCompared
+from elasticq.engine.views.digest import Position
+from elasticq.node.digests import Digests
+from elasticq.node.journal import Journal
+from elasticq.node.membership.voter_changes import VoterChanges
+from elasticq.node.outputs import Ticket
+from elasticq.node.safe_execution import SafeExecutor
+from elasticq.replication.replica import Replica
+
+PART_MS: Final = 10  # between two parts, so that calls are served in between
+
+
+class Comparison:
+    """The comparison in progress, and the orders that wait for the next one.
+
+    Each part is proposed once the part before it is committed. An order gets a comparison that begins after the order
+    came.
+    """
+
+    __slots__ = (
+        "_after",
+        "_at_ms",
+        "_digests",
+        "_journal",
+        "_number",
+        "_replica",
+        "_safe_executor",
+        "_voter_changes",
+        "_waiting",
+    )
+
+    def __init__(
+        self,
+        replica: Replica,
+        voter_changes: VoterChanges,
+        safe_executor: SafeExecutor,
+        journal: Journal,
+        digests: Digests,
+    ) -> None:
+        self._replica = replica
+        self._voter_changes = voter_changes
+        self._safe_executor = safe_executor
+        self._journal = journal
+        self._digests = digests
+        self._waiting: list[Ticket] = []
+        self._number = 0  # of the comparison in progress; 0: none
+        self._after: Position = []
+        self._at_ms = 0
+
+    def order(self, ticket: Ticket, now_ms: int) -> None:
+        """Begin a comparison now, or when the one in progress is finished."""
+        self._waiting.append(ticket)
+        if not self._number:
+            self._begin(now_ms)
+
+    def work(self, now_ms: int) -> None:
+        """Propose the next part, if it is due."""
+        if not self._number or now_ms < self._at_ms:
+            return
+        if self._replica.commit_index < self._replica.log.last_index:
+            self._at_ms = now_ms + PART_MS
+        else:
+            self._propose(now_ms)
+
+    def next_at_ms(self) -> int | None:
+        """Return the time of the next part; None without one."""
+        return self._at_ms if self._number else None
+
+    def lost_mastership(self) -> None:
+        """End the comparison, because the next master does not continue it. Refuse the orders that wait for one."""
+        self._number = 0
+        for ticket in self._waiting:
+            self._voter_changes.refuse_lost(ticket)
+        self._waiting.clear()
+
+    def _begin(self, now_ms: int) -> None:
+        self._journal.stamp_command(now_ms)
+        if self._journal.is_open:
+            self._journal.close(now_ms)
+        self._number, self._after = self._replica.log.last_index + 1, []
+        for ticket in self._waiting:
+            self._voter_changes.promise(ticket, f"digest at {self._number}")
+        self._waiting.clear()
+        self._propose(now_ms)
+        self._voter_changes.keep_promises()  # in a memory-only cluster of one the entry is committed already
+
+    def _propose(self, now_ms: int) -> None:
+        """Compute the digest of the next part of the rows, and propose it in an entry."""
+        journal = self._journal
+        time_ms = journal.stamp_command(now_ms)
+        if journal.is_open:
+            journal.close(now_ms)
+        part = self._digests.part(self._after, time_ms)
+        compared = RowsCompared(self._number, self._after, part.until)
+        journal.append(self._safe_executor.own([compared]), now_ms, None)
+        journal.close(now_ms)
+        self._digests.note(compared, journal.applied_index, time_ms, part)
+        self._after, self._at_ms = part.until, now_ms + PART_MS
+        if not part.until:
+            self._number = 0
+            if self._waiting:
+                self._begin(now_ms)

@@ -1,0 +1,76 @@
+"""What pages of 1,000 messages save against pages of 10: CPU of server and light client, by message, sent to deleted.
+
+    python scripts/bench pages [--messages 50000] [--rounds 3]
+
+One server in memory, one client, bodies of 200 bytes. Rounds alternate; the median counts.
+"""
+
+import argparse
+import re
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from measure import cpu_s
+
+from elasticq.client import UNSIGNED, Sqs
+
+ROOT = Path(__file__).resolve().parents[2]
+BODY = ("abcdefghijklmnopqrstuvwxyz012345" * 7)[:200]
+LISTENING = re.compile(r"elasticq listening on (http://\S+)")
+STEPS = ("send", "receive", "delete")
+
+
+def run(sqs: Sqs, pid: int, page: int, messages: int) -> dict[str, tuple[float, float]]:
+    """By step: (server, client) CPU us a message."""
+    url = sqs.create_queue(QueueName=f"page-{page}")["QueueUrl"]
+    options = {"QueueUrl": url, "ElasticqPageSize": page}
+    entries = [{"Id": str(at), "MessageBody": BODY} for at in range(page)]
+    received: list[list[dict[str, str]]] = []
+
+    def receive() -> None:
+        got = sqs.receive_message(**options)["Messages"]
+        received.append([{"Id": str(at), "ReceiptHandle": x["ReceiptHandle"]} for at, x in enumerate(got)])
+
+    calls = {
+        "send": lambda: sqs.send_message_batch(**options, Entries=entries),
+        "receive": receive,
+        "delete": lambda: sqs.delete_message_batch(**options, Entries=received.pop()),
+    }
+    costs = {}
+    for step in STEPS:
+        server_s, client_s = cpu_s(pid), time.process_time()
+        for _ in range(messages // page):
+            calls[step]()
+        costs[step] = (cpu_s(pid) - server_s) * 1e6 / messages, (time.process_time() - client_s) * 1e6 / messages
+    sqs.delete_queue(QueueUrl=url)
+    return costs
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--messages", type=int, default=50_000)
+    parser.add_argument("--rounds", type=int, default=3)
+
+
+def main(options: argparse.Namespace) -> None:
+    command = [sys.executable, "-m", "elasticq", "server", "--memory", "--port", "0", "--admin-port", "0"]
+    server = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    assert server.stdout is not None
+    try:
+        endpoint = next(match[1] for line in server.stdout if (match := LISTENING.search(line)))
+        rounds: dict[int, list[dict[str, tuple[float, float]]]] = {10: [], 1_000: []}
+        with Sqs(endpoint, "us-east-1", UNSIGNED) as sqs:
+            for _ in range(options.rounds):
+                for page, measured in rounds.items():
+                    measured.append(run(sqs, server.pid, page, options.messages))
+    finally:
+        server.terminate()
+        server.wait()
+    print(f"CPU us a message, median of {options.rounds} rounds of {options.messages:,} messages")
+    print(f"{'step':<10}{'side':<8}{'of 10':>8}{'of 1,000':>10}{'ratio':>8}")
+    for step in STEPS:
+        for side, name in enumerate(("server", "client")):
+            small, large = (statistics.median(one[step][side] for one in rounds[page]) for page in (10, 1_000))
+            print(f"{step:<10}{name:<8}{small:>8.1f}{large:>10.1f}{small / max(large, 1e-9):>8.1f}")

@@ -1,0 +1,207 @@
+"""Prints how long each action's worst legal requests hold the event loop: nobody else is served meanwhile.
+
+A server in a thread of this process; each request is sent once whole, and the longest single callback of the loop
+until its answer is there is what counts, in CPU time of that thread, so that what else the machine does is not
+counted; the least of three runs where one is not short. The goal is 20 ms on a quiet core of today; nothing is judged
+without ``--limit``.
+
+"""
+
+import argparse
+import asyncio
+import contextlib
+import json
+import socket
+import sys
+from collections.abc import Iterator
+from time import thread_time
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from elasticq.model.limits import BODY_BYTES_MAX, REQUEST_BYTES_MAX
+from elasticq.testing import ElasticQ
+from elasticq.wire.operations import OPERATIONS, Kind, Operation
+
+RUNS: Final = 3
+SHORT_S: Final = 0.01
+URL: Final = "/000000000000/q"
+JSON: Final = b"application/x-amz-json-1.0"
+HEALTH: Final = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+FORM: Final = b"application/x-www-form-urlencoded"
+LISTED: Final = {
+    Kind.NAMES: (b"[", b'""', b"]"),
+    Kind.PAIRS: (b"{", b'"%x":""', b"}"),
+    Kind.ATTRIBUTES: (b"{", b'"%x":{}', b"}"),
+    Kind.ENTRIES: (b"[", b"{}", b"]"),
+}
+
+longest_s = 0.0
+
+
+def watch_the_loop() -> None:
+    """Times every callback of every loop of this process from here on; of asyncio's loop, as uvloop's are in C."""
+    sys.modules["uvloop"] = None  # type: ignore[assignment]
+    plain = asyncio.Handle._run
+
+    def timed(handle: asyncio.Handle) -> None:
+        global longest_s
+        began_s = thread_time()
+        plain(handle)
+        longest_s = max(longest_s, thread_time() - began_s)
+
+    asyncio.Handle._run = timed  # type: ignore[method-assign]
+
+
+def filled(before: bytes, unit: bytes, after: bytes, size_bytes: int, between: bytes = b",") -> bytes:
+    """``unit`` again and again up to the size; ``%x`` in it is a number that differs."""
+    room = size_bytes - len(before) - len(after)
+    if b"%x" not in unit:
+        count = (room + len(between)) // (len(unit) + len(between))
+        return before + (unit + between) * (count - 1) + unit + after
+    count = room // (len(unit) + len(between) + 4)
+    return before + between.join(unit % at for at in range(count)) + after
+
+
+def json_bodies(operation: Operation, size_bytes: int) -> Iterator[tuple[str, bytes]]:
+    shape = operation.shape
+    start = b'{"QueueUrl":"%b",' % URL.encode() if "QueueUrl" in shape.texts else b"{"
+    for name in shape.texts:
+        if name != "QueueUrl":
+            start += b'"%b":"x",' % name.encode() if name in ("QueueName", "MessageBody", "ReceiptHandle") else b""
+    yield "unknown lists", filled(start + b'"x":[', b"[]", b"]}", size_bytes)
+    yield "unknown strings of brackets", filled(start + b'"x":[', b'"["', b"]}", size_bytes)
+    yield "brackets in a string", filled(start + b'"x":[' + b"[]," * 40 + b'"', b'\\"[', b'"]}', size_bytes, b"")
+    yield "backslashes in a string", filled(start + b'"x":[' + b"[]," * 40 + b'"', b"\\\\", b'"]}', size_bytes, b"")
+    yield "unknown members", filled(start, b'"x":1', b"}", size_bytes)
+    yield "nesting", filled(start + b'"x":', b"[", b"", size_bytes, b"")
+    yield "a number", filled(start + b'"x":', b"1", b"}", size_bytes, b"")
+    yield "nulls", filled(start + b'"AttributeNames":null,"Entries":null,"x":[', b"null", b"]}", size_bytes)
+    yield "nulls and lists", filled(start + b'"Attributes":{"x":null},"x":[null,', b"[]", b"]}", size_bytes)
+    for name in shape.texts:
+        yield f"{name} of escapes", filled(start + b'"%b":"' % name.encode(), b"\\u0041", b'"}', size_bytes, b"")
+        yield f"{name} of two bytes", filled(start + b'"%b":"' % name.encode(), "é".encode(), b'"}', size_bytes, b"")
+        yield f"{name} of slashes", filled(start + b'"%b":"' % name.encode(), b"/", b'"}', size_bytes, b"")
+    for member in shape.lists.values():
+        field = member.name
+        opened, unit, closed = LISTED[member.kind]
+        yield f"{field} of nothing", filled(start + b'"%b":' % field.encode() + opened, unit, closed + b"}", size_bytes)
+        nulled = unit.replace(b"{}", b"null").replace(b'""', b"null")
+        yield f"{field} of nulls", filled(start + b'"%b":' % field.encode() + opened, nulled, closed + b"}", size_bytes)
+        text = unit.replace(b'""', b'"\\u0041\\u0041"')
+        yield f"{field} of escapes", filled(start + b'"%b":' % field.encode() + opened, text, closed + b"}", size_bytes)
+    for name in shape.integers:
+        yield f"{name} of digits", filled(start + b'"%b":' % name.encode(), b"1", b"}", size_bytes, b"")
+
+
+def form_bodies(operation: Operation, size_bytes: int) -> Iterator[tuple[str, bytes]]:
+    start = b"Action=%b&QueueUrl=%b&" % (operation.name.encode(), URL.encode())
+    names = [*operation.shape.texts, *(f"{prefix}.1" for prefix in operation.shape.lists)]
+    for name in names:
+        if name == "QueueUrl":
+            continue
+        for unit in (b"%41", b"%", b"+", b"=", b"%0a", b"%4", b"%41="):
+            yield f"form, {name} of {unit.decode()}", filled(start + name.encode() + b"=", unit, b"", size_bytes, b"")
+        break
+    parameters = b"&".join(b"A%d=" % at + b"%4" * (size_bytes // 4_000) for at in range(1_900))
+    yield "form, parameters of %4", start + parameters[: size_bytes - len(start)]
+    names_only = b"&".join(b"%%41%d%%" % at + b"%4" * (size_bytes // 4_000) for at in range(1_900))
+    yield "form, names of %4", start + names_only[: size_bytes - len(start)]
+    for prefix in operation.shape.lists:
+        numbered = b"&".join(b"%b.%d.x=" % (prefix.encode(), at) for at in range(1_900))
+        yield f"form, {prefix} of 1,900", start + numbered
+
+
+def full_bodies() -> Iterator[tuple[str, str, bytes]]:
+    """Requests that are not only legal but served: as much as a message or a batch may hold."""
+    for name, text in (("text", "x"), ("quotes", '"'), ("two bytes", "é"), ("emoji", "\U0001f600"), ("tags", "<&>")):
+        whole = text * (BODY_BYTES_MAX // len(text.encode()))
+        send = {"QueueUrl": URL, "MessageBody": whole}
+        yield "SendMessage", f"a whole message of {name}", json.dumps(send).encode()
+        part = text * (BODY_BYTES_MAX // 10 // len(text.encode()))
+        entries = [{"Id": str(at), "MessageBody": part} for at in range(10)]
+        yield "SendMessageBatch", f"a whole batch of {name}", json.dumps({"QueueUrl": URL, "Entries": entries}).encode()
+        yield "ReceiveMessage", f"both of {name}", json.dumps({"QueueUrl": URL, "MaxNumberOfMessages": 10}).encode()
+    value = {"DataType": "Binary", "BinaryValue": "QUFB" * 25_000}
+    attributes = {f"a{at}": value for at in range(10)}
+    yield (
+        "SendMessage",
+        "binary attributes",
+        json.dumps({"QueueUrl": URL, "MessageBody": "x", "MessageAttributes": attributes}).encode(),
+    )
+
+
+def request(kind: bytes, operation: str, body: bytes) -> bytes:
+    target = b"X-Amz-Target: AmazonSQS.%b\r\n" % operation.encode() if kind == JSON else b""
+    return b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: %b\r\n%bContent-Length: %d\r\n\r\n%b" % (
+        kind, target, len(body), body,
+    )  # fmt: skip
+
+
+def asked(address: tuple[str, int], data: bytes) -> int:
+    """The answer's status; 0: none."""
+    with socket.create_connection(address, timeout=60) as client:
+        with contextlib.suppress(OSError):  # refused before it was sent
+            client.sendall(data)
+        got = b""
+        while b"\r\n\r\n" not in got:
+            part = client.recv(1 << 20)
+            if not part:
+                return 0
+            got += part
+        return int(got.split(b" ", 2)[1])
+
+
+def held_ms(address: tuple[str, int], data: bytes) -> tuple[float, int]:
+    """Once where that is short, else the least of some runs."""
+    global longest_s
+    best_s = float("inf")
+    for _ in range(RUNS):
+        longest_s = 0.0
+        status = asked(address, data)
+        asked(address, HEALTH)  # the callback that answered ends before this one's begins
+        best_s = min(best_s, longest_s)
+        if best_s < SHORT_S:
+            break
+    return best_s * 1_000, status
+
+
+def cases(size_bytes: int) -> Iterator[tuple[str, str, bytes]]:
+    for operation in OPERATIONS.values():
+        for name, body in json_bodies(operation, size_bytes):
+            yield operation.name, name, request(JSON, operation.name, body)
+        for name, body in form_bodies(operation, size_bytes):
+            yield operation.name, name, request(FORM, operation.name, body)
+    for action, name, body in full_bodies():
+        yield action, name, request(JSON, action, body)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("actions", nargs="*", help="only these (all)")
+    parser.add_argument("--all", action="store_true", help="every request, not only the worst of each action")
+    parser.add_argument("--relaxed", action="store_true", help="with limits = relaxed")
+    parser.add_argument("--bytes", type=int, default=REQUEST_BYTES_MAX - 1_024, help="of a request (%(default)s)")
+    parser.add_argument("--limit", type=float, default=float("inf"), metavar="MS", help="exit with 1 above it")
+
+
+def main(options: argparse.Namespace) -> int:
+    watch_the_loop()
+    settings: dict[str, dict[str, Any]] = {"node": {"limits": "relaxed"}} if options.relaxed else {}
+    worst: dict[str, tuple[float, str, int]] = {}
+    with ElasticQ(settings=settings) as server:
+        parts = urlsplit(server.endpoint_url)
+        address = parts.hostname or "", parts.port or 0
+        assert asked(address, request(JSON, "CreateQueue", b'{"QueueName":"q"}')) == 200
+        for action, name, data in cases(options.bytes):
+            if options.actions and action not in options.actions:
+                continue
+            ms, status = held_ms(address, data)
+            if options.all:
+                print(f"{action:28} {name:40} {ms:9.1f} ms  {status}", flush=True)
+            if ms >= worst.get(action, (0.0,))[0]:
+                worst[action] = ms, name, status
+            if action in ("DeleteQueue", "CreateQueue", "PurgeQueue"):
+                asked(address, request(JSON, "CreateQueue", b'{"QueueName":"q"}'))
+    print(f"\n{'action':28} {'longest hold':>12}  status  of")
+    for action, (ms, name, status) in worst.items():
+        print(f"{action:28} {ms:9.1f} ms  {status:6}  {name}")
+    return int(any(ms > options.limit for ms, _, _ in worst.values()))

@@ -1,0 +1,135 @@
+"""How long elasticq.pyz takes until it listens, and what it weighs when idle, beside Python's import of aiohttp.web.
+
+All in one run, one after the other in rounds, so that what else the machine does meets all of them: the figures are
+the best of the rounds. ``first`` unpacks the file, ``warm`` finds it unpacked. The factors are what is promised.
+"""
+
+import argparse
+import os
+import re
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+from typing import NamedTuple
+
+from measure import rss_bytes
+
+ROOT = Path(__file__).resolve().parents[2]
+ROUNDS = 5
+START_S = 120
+BARE = (sys.executable, "-I")
+FIRST_FACTOR_MAX, WARM_FACTOR_MAX, IDLE_RSS_MB_MAX = 4.0, 1.8, 72.0
+ADMIN = re.compile(rb"admin listening on (\S+)")
+
+
+class Cost(NamedTuple):
+    """Until it listens, or had ended."""
+
+    wall_s: float
+    cpu_s: float
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--pyz", type=Path, default=ROOT / "dist" / "elasticq.pyz", help="(dist/elasticq.pyz)")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, metavar="N", help=f"({ROUNDS})")
+
+
+def main(options: argparse.Namespace) -> int:
+    if not options.pyz.is_file():
+        print(f"{options.pyz} is missing: make dist", file=sys.stderr)
+        return 2
+    with tempfile.TemporaryDirectory(prefix="elasticq-start-") as work:
+        return _report(*_measure(options.pyz.resolve(), options.rounds, Path(work)))
+
+
+def _measure(pyz: Path, rounds: int, work: Path) -> tuple[dict[str, list[Cost]], float]:
+    root = work / "root"
+    environment = os.environ | {"SHIV_ROOT": str(root)}
+    serve = [*BARE, str(pyz), "--memory", "--port", "0", "--admin-port", "0"]
+    costs: dict[str, list[Cost]] = {"aiohttp": [], "first": [], "warm": []}
+    for _ in range(rounds):
+        costs["aiohttp"].append(_import_cost())
+        shutil.rmtree(root, ignore_errors=True)
+        costs["first"].append(_start_cost(serve, environment, work))
+        costs["warm"].append(_start_cost(serve, environment, work))
+    return costs, _idle_rss_bytes(serve, environment, work)
+
+
+def _import_cost() -> Cost:
+    started_s = time.perf_counter()
+    process = subprocess.Popen([sys.executable, "-c", "import aiohttp.web"])
+    _, status, used = os.wait4(process.pid, 0)
+    wall_s = time.perf_counter() - started_s
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        sys.exit("aiohttp cannot be imported here")
+    return Cost(wall_s, used.ru_utime + used.ru_stime)
+
+
+def _start_cost(command: list[str], environment: dict[str, str], work: Path) -> Cost:
+    """The processor time is taken at the line that tells of the port: what is imported later is not in it."""
+    started_s = time.perf_counter()
+    process = subprocess.Popen(command, env=environment, cwd=work, stdout=subprocess.PIPE)
+    try:
+        _read_until(process, b"elasticq listening on")
+        wall_s = time.perf_counter() - started_s
+        return Cost(wall_s, _cpu_s(process.pid))
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def _cpu_s(pid: int) -> float:
+    """By the scheduler's clock in nanoseconds; that of /proc/PID/stat ticks a hundred times a second."""
+    return sum(int(path.read_text().split()[0]) for path in Path(f"/proc/{pid}/task").glob("*/schedstat")) / 1e9
+
+
+def _read_until(process: "subprocess.Popen[bytes]", wanted: bytes) -> bytes:
+    """What it printed so far."""
+    assert process.stdout is not None
+    printed = b""
+    until_s = time.monotonic() + START_S
+    while wanted not in printed:
+        if not select.select([process.stdout], [], [], max(0.0, until_s - time.monotonic()))[0]:
+            sys.exit(f"it does not listen after {START_S} s")
+        more = os.read(process.stdout.fileno(), 4_096)
+        if not more:
+            sys.exit(f"it ended with {process.wait()}")
+        printed += more
+    return printed
+
+
+def _idle_rss_bytes(command: list[str], environment: dict[str, str], work: Path) -> float:
+    """After the admin port answered its pages, with all that they import."""
+    process = subprocess.Popen(command, env=environment, cwd=work, stdout=subprocess.PIPE)
+    try:
+        printed = _read_until(process, b"admin listening on")
+        while not (found := ADMIN.search(printed)) or not printed.endswith(b"\n"):
+            printed += _read_until(process, b"\n")
+        for page in ("/ready", "/cluster", "/metrics"):
+            with urllib.request.urlopen(found[1].decode() + page, timeout=START_S) as answer:
+                answer.read()
+        return rss_bytes(process.pid)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def _report(costs: dict[str, list[Cost]], rss: float) -> int:
+    best = {name: Cost(*map(min, zip(*found, strict=True))) for name, found in costs.items()}
+    base = best["aiohttp"]
+    goals = {"aiohttp": 1.0, "first": FIRST_FACTOR_MAX, "warm": WARM_FACTOR_MAX}
+    print(f"best of {len(costs['warm'])}           wall ms   factor    cpu ms   factor      goal")
+    for name, cost in best.items():
+        factors = f"{cost.wall_s / base.wall_s:8.2f}", f"{cost.cpu_s / base.cpu_s:8.2f}"
+        goal = "" if name == "aiohttp" else f"{goals[name]:>10.1f}"
+        print(f"{name:16} {cost.wall_s * 1e3:11.0f} {factors[0]} {cost.cpu_s * 1e3:9.0f} {factors[1]}{goal}")
+    print(f"idle RSS with the admin port in use: {rss / 1e6:.1f} MB, goal {IDLE_RSS_MB_MAX:.0f}")
+    met = all(best[name].wall_s <= goals[name] * base.wall_s for name in best) and rss <= IDLE_RSS_MB_MAX * 1e6
+    print("goals met" if met else "GOALS MISSED")
+    return 0 if met else 1
