@@ -64,10 +64,8 @@ def visible(text: str) -> str:
 
     So a body cannot deceive the reader.
     """
-    return "".join(
-        f"\\u{ord(letter):04x}" if letter not in "\n\t" and unicodedata.category(letter) in _INVISIBLE else letter
-        for letter in text
-    )
+    invisible = [letter for letter in set(text) - {"\n", "\t"} if unicodedata.category(letter) in _INVISIBLE]
+    return text.translate({ord(letter): f"\\u{ord(letter):04x}" for letter in invisible}) if invisible else text
 
 
 _INVISIBLE: Final = frozenset(("Cc", "Cf", "Co", "Cn", "Zl", "Zp"))
