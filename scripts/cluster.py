@@ -106,7 +106,8 @@ def _tell(ports: list[int], directory: Path | None) -> None:
         print(f"n{number}  SQS http://{HOST}:{port}  admin http://{HOST}:{port + 1}  {role}")
     print(f"export AWS_ENDPOINT_URL_SQS=http://{HOST}:{ports[0]}")
     print(f"AWS CLI v1 does not read that variable: aws --endpoint-url http://{HOST}:{ports[0]} sqs list-queues")
-    print("messages live in memory only" if directory is None else f"messages are kept in {directory}/n1 and so on")
+    place = "in memory only" if directory is None else f"in {directory}/n1 and so on"
+    print(f"messages are stored {place}")
     print(f"look: elasticq cluster status --admin http://{HOST}:{ports[0] + 1}    end: Ctrl-C", flush=True)
 
 

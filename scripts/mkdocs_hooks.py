@@ -4,11 +4,16 @@
 - a link out of docs/ leads nowhere on the site: its text stays
 - a link to the folder adr/ leads to its first page
 - every decision in docs/adr is in the navigation, whether it is listed or not
+- the OpenAPI document of the REST API is a file of the site, ``openapi.json``
 """
 
 import re
 from pathlib import Path
 from typing import Any
+
+from mkdocs.structure.files import File
+
+from elasticq.rest import openapi
 
 _EXCUSE = re.compile(r"^( *```[a-z]+) no-run:[^\n`]*$", re.MULTILINE)
 _OUTSIDE = re.compile(r"\[([^\]\n]+)\]\(\.\./(?!adr/|[a-z]+\.md)[^)\s]+\)")
@@ -21,6 +26,11 @@ def on_config(config: Any) -> Any:
             if "Decisions" in inside:
                 inside["Decisions"] = decisions
     return config
+
+
+def on_files(files: Any, config: Any) -> Any:
+    files.append(File.generated(config, "openapi.json", content=openapi.text()))
+    return files
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:

@@ -15,13 +15,14 @@ import subprocess
 import sys
 import tempfile
 import urllib.request
+from copy import deepcopy
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from elasticq.admin.api import OPENAPI
+from elasticq.admin import openapi
 from elasticq.admin.calls import ACTIONS
 from elasticq.rest.routes import BASE
 
@@ -33,7 +34,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def admin_document() -> dict[str, Any]:
     """The admin port's document, which says of an action only that it is a name, with the names that there are."""
-    document: dict[str, Any] = json.loads(OPENAPI.read_bytes())
+    document = deepcopy(openapi.document())
     for parameter in document["paths"]["/api/actions/{action}"]["post"]["parameters"]:
         if parameter["name"] == "action":
             parameter["schema"] = {"type": "string", "enum": sorted(ACTIONS)}

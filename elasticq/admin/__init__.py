@@ -1,1 +1,1 @@
-"""The admin port: state, metrics and orders for operators, apart from the port of the clients."""
+"""The admin port: state, metrics and orders for operators, on a port of its own."""

@@ -1,11 +1,10 @@
-"""Holds connections of the admin port until each has sent a whole request; only that goes on to aiohttp.
+"""The connections of the admin port. aiohttp gets a request only when all its bytes have arrived.
 
     waiting --- head and body are here ---> inside (aiohttp answers; more may follow) --- silence ---> ended
-       '------- too long, too slow, or others want the place ------------------------------------------> ended
+       '------- too long, too slow, or the port is full -----------------------------------------------> ended
 
-Otherwise a client that begins and never ends a request would hold a connection for ever, and some hundreds of them
-the port: probes would find this member dead. Orders and questions are small, so that they may be kept until they are
-whole.
+Without this, a client that never ends its request would keep its connection for ever. Some hundreds of such clients
+would fill the port, and probes would take this member for dead. Requests are small, so whole ones fit into memory.
 """
 
 import asyncio
@@ -13,11 +12,11 @@ from typing import Final, Protocol, cast
 
 from elasticq.model.limits import HEAD_BYTES_MAX
 
-REQUEST_S: Final = 10.0  # from the first moment to the last byte of a request
-SILENT_S: Final = 75.0  # after a request was whole; an order is answered within 60 s
+REQUEST_S: Final = 10.0  # from the connection, or a request's first byte, to the request's last byte
+SILENT_S: Final = 75.0  # after the last byte of a request; an order is answered within 60 s
 ORDER_BYTES_MAX: Final = 4_096
 BODY_BYTES_MAX: Final = 4 * 1_048_576
-"""A form with the longest message, in which each byte may be written as three, and definitions of many queues."""
+"""Enough for a form with the longest message (each byte may be written as three) and definitions of many queues."""
 
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -26,7 +25,7 @@ POLICY: Final = (
 """The Content-Security-Policy of every answer of the port."""
 
 WAITING, ASKED, ORDERED = 0, 1, 2
-"""Ranks of connections: where others want the place, those of the lowest rank are closed first."""
+"""States of connections. When the port is full, it closes connections of the lowest state first."""
 
 _REFUSAL: Final = (
     b"HTTP/1.1 %%s\r\nContent-Length: 0\r\nConnection: close\r\nContent-Security-Policy: %b\r\n\r\n" % POLICY.encode()
@@ -36,26 +35,34 @@ _LENGTH, _CODING, _ENCODING = b"content-length", b"transfer-encoding", b"content
 
 
 class Owner(Protocol):
-    """What a doorstep wants of the port."""
+    """The port, as its connections see it."""
 
-    def came(self, step: "Doorstep") -> asyncio.Protocol | None:
-        """A whole request is here: return the protocol that answers it, None if the port stops."""
+    def admit(self, connection: "AdminConnection") -> asyncio.Protocol | None:
+        """Admit a new connection. Return the protocol that answers its requests, None if the port stops."""
 
-    def gone(self, step: "Doorstep") -> None: ...
+    def forget(self, connection: "AdminConnection") -> None:
+        """Forget a closed connection."""
 
-    def may_hold(self, step: "Doorstep") -> bool:
-        """Whether the connection may hold a body of more than ORDER_BYTES_MAX; then it does until ``held``."""
+    def claim_long_body(self, connection: "AdminConnection") -> bool:
+        """Return whether the connection may buffer a body of more than ORDER_BYTES_MAX.
 
-    def held(self, step: "Doorstep") -> None:
-        """The connection holds no long body any more, if it did."""
+        If so, it counts as a holder of a long body until ``release_long_body`` is called.
+        """
+
+    def release_long_body(self, connection: "AdminConnection") -> None:
+        """End the connection's claim on a long body, if it has one."""
 
 
 class Refused(Exception):
-    """The request is refused; the text is the status line of the answer."""
+    """A refusal of the request. Its argument is status and reason of the answer's status line."""
 
 
-class Doorstep(asyncio.Protocol):
-    """One connection. until_s: when it must have sent a whole request; address: the client's."""
+class AdminConnection(asyncio.Protocol):
+    """One connection.
+
+    until_s: the loop's time at which the port closes it, unless it has sent a whole request; address: the client's IP
+    address.
+    """
 
     __slots__ = (
         "_awaited_bytes",
@@ -76,7 +83,7 @@ class Doorstep(asyncio.Protocol):
         self._loop = loop
         self._handler: asyncio.Protocol | None = None
         self._buffer = b""
-        self._awaited_bytes = 0  # before which there is no need to look for the end
+        self._awaited_bytes = 0  # the request cannot be complete with fewer bytes
         self.address = ""
         self.state = WAITING
         self.until_s = loop.time() + REQUEST_S
@@ -84,7 +91,7 @@ class Doorstep(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self.address = str((transport.get_extra_info("peername") or ("",))[0])
-        self._handler = self._owner.came(self)
+        self._handler = self._owner.admit(self)
         if self._handler is None:
             self._transport.abort()
         else:
@@ -105,16 +112,16 @@ class Doorstep(asyncio.Protocol):
                 request, self._buffer = self._buffer[:size_bytes], self._buffer[size_bytes:]
                 self.state = ORDERED if request.startswith(b"POST") else max(self.state, ASKED)
                 self.until_s = self._loop.time() + (REQUEST_S if self._buffer else SILENT_S)
-                self._owner.held(self)
+                self._owner.release_long_body(self)
                 self._handler.data_received(request)
         except Refused as refusal:
             self._transport.write(_REFUSAL % refusal.args[0])
             self._transport.close()
 
     def _whole_bytes(self) -> int:
-        """Return the length of the first request if all of it is here, else 0. Raises Refused."""
+        """Return the length of the first request if all of it is here, else 0. Raise Refused."""
         size_bytes, body_bytes = _measured(self._buffer)
-        if body_bytes > ORDER_BYTES_MAX and not self._owner.may_hold(self):
+        if body_bytes > ORDER_BYTES_MAX and not self._owner.claim_long_body(self):
             raise Refused(b"503 Service Unavailable")
         self._awaited_bytes = size_bytes
         if size_bytes and len(self._buffer) >= size_bytes:
@@ -134,7 +141,7 @@ class Doorstep(asyncio.Protocol):
             self._handler.resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._owner.gone(self)
+        self._owner.forget(self)
         if self._handler is not None:
             self._handler.connection_lost(exc)
 
@@ -143,9 +150,9 @@ class Doorstep(asyncio.Protocol):
 
 
 def _measured(data: bytes) -> tuple[int, int]:
-    """Return the lengths of the first request in ``data`` and of its body, 0 while its head is incomplete.
+    """Return the lengths of the first request in ``data`` and of its body, both 0 while its head is incomplete.
 
-    Raises Refused.
+    Raise Refused if the head is too long, or if the body's length cannot be known or is out of bounds.
     """
     end = data.find(_HEAD_ENDS)
     if end < 0 and len(data) <= HEAD_BYTES_MAX:

@@ -1,13 +1,12 @@
-"""The admin port's API of queues: figures, SQS's actions, rates, definitions, events and waiting receives.
+"""The API of the admin port: figures of queues, SQS's actions, rates, definitions, events and waiting receives.
 
-``openapi.json`` beside this module describes it; the page (page/) and ``elasticq cluster events`` use nothing else.
+``routes.py`` has the table of its routes. The page (page/) and ``elasticq cluster events`` use no other API.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import suppress
 from itertools import islice
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -17,76 +16,52 @@ from msgspec import Struct
 
 from elasticq.admin import asking, calls, definitions
 from elasticq.admin.calls import NotExecuted
+from elasticq.admin.openapi import document
 from elasticq.admin.pauses import Pause, in_order
 from elasticq.admin.rates import ALL, PERIOD_S, Key
+from elasticq.admin.routes import JSON, QUERY, ROUTES, STREAM, WINDOWS_S
+from elasticq.admin.shapes import (
+    GROUP_MESSAGES_SHOWN_MAX,
+    GROUPS_SHOWN_MAX,
+    IN_FLIGHT_SHOWN_MAX,
+    TASKS_SHOWN_MAX,
+    WAITING_SHOWN_MAX,
+    Events,
+    QueueRow,
+    Receives,
+    Tasks,
+)
 from elasticq.admin.source import AdminSource, Waiting
 from elasticq.engine.views.figures import QueueFigures
 from elasticq.engine.views.message_group_order import GroupOrder
-from elasticq.model.limits import MEMBERS
 from elasticq.model.names import account_of, is_inner, queue_url, region_of
 from elasticq.peers.questions import Answer
 
-OPENAPI: Final = Path(__file__).with_name("openapi.json")
-WRITTEN_BYTES: Final = 65_536  # of a long answer at once
+WRITTEN_BYTES: Final = 65_536
+"""A long answer is written in parts of about this size."""
 PART: Final = 100
-"""Queues that are looked at before the loop serves others."""
-WAITING_SHOWN_MAX: Final = 1_000
-IN_FLIGHT_SHOWN_MAX: Final = 100
-GROUPS_SHOWN_MAX: Final = 50
-GROUP_MESSAGES_SHOWN_MAX: Final = 10
-TASKS_SHOWN_MAX: Final = 100
-"""Of a kind."""
+"""The number of queues whose figures are read before the loop serves others."""
 STREAMS_MAX: Final = 32
-"""Charts that may be open at the same time."""
-JSON: Final = ("application/json", "application/x-amz-json-1.0")
+"""The number of charts that may be open at the same time."""
 NOT_JSON: Final = NotExecuted(415, "UnsupportedMediaType", f"The body is of one of the types {', '.join(JSON)}.")
-"""No page of another origin can make a browser send these types unasked."""
-WINDOWS_S: Final = (60, 600, 3_600)
-QUERY: Final = {
-    "prefix": MEMBERS["QueueNamePrefix"],
-    "queue": MEMBERS["QueueName"],
-    "group": MEMBERS["MessageGroupId"],
-}
-"""How long a text in a URL's query may be. Account and region have a pattern each (``calls.owner_of``)."""
-
-
-class QueueRow(Struct, gc=False):
-    """A queue as the list shows it; rates are messages a second over the last minute, through this member."""
-
-    name: str
-    account: str
-    region: str
-    url: str
-    visible: int
-    in_flight: int
-    delayed: int
-    oldest_age_ms: int | None
-    sent_per_s: float
-    received_per_s: float
-    deleted_per_s: float
+"""A web page of another origin cannot make a browser send these types without a preflight request."""
 
 
 class Api:
-    """Handlers of the routes under ``/api``. The member's rates are looked at each PERIOD_S seconds."""
+    """The handlers of the routes in ``routes.py``. A task of it updates the member's rates every PERIOD_S seconds."""
 
     def __init__(self, source: AdminSource) -> None:
         self._source = source
         self._streams = 0
 
     def add_to(self, app: web.Application) -> None:
-        app.router.add_get("/api/queues", self.queues)
-        app.router.add_post("/api/actions/{action}", self.action)
-        app.router.add_get("/api/rates", self.series)
-        app.router.add_get("/api/live", self.live, allow_head=False)  # a stream has no end
-        app.router.add_get("/api/waiting", self.waiting)
-        app.router.add_get("/api/in-flight", self.in_flight)
-        app.router.add_get("/api/group-order", self.group_order)
-        app.router.add_get("/api/tasks", self.tasks)
-        app.router.add_get("/api/definitions", self.export)
-        app.router.add_put("/api/definitions", self.load)
+        for route in ROUTES:
+            handler = getattr(self, route.handler)
+            app.router.add_route(route.method, route.path, handler)
+            if route.method == "GET" and route.answer.content_type != STREAM:  # a stream has no end
+                app.router.add_head(route.path, handler)
         app.router.add_get("/api/openapi.json", self.openapi)
-        app.router.add_get("/cluster/events", self.events)
-        app.cleanup_ctx.append(self._looking)
+        app.cleanup_ctx.append(self._update_rates)
 
     # --- queues -----------------------------------------------------------------------
 
@@ -104,7 +79,7 @@ class Api:
         return await in_parts(request, [*parts, b"]}"], "application/json")
 
     async def rows(self, prefix: str = "") -> list[QueueRow]:
-        """Return all queues whose names begin so; not those in which messages wait for web servers."""
+        """Return the queues whose names begin with ``prefix``, without the inner queues of subscriptions."""
         rows, time_ms, pause = [], self._source.status().time_ms, Pause()
         for number, figures in enumerate(self._source.queues()):
             if figures.name.startswith(prefix) and not is_inner(figures.account):
@@ -131,12 +106,12 @@ class Api:
         )
 
     def row_of(self, owner: str, name: str) -> QueueRow | None:
-        """Return one queue, None where there is none."""
+        """Return one queue, None if it does not exist."""
         figures = self._source.queue(owner, name)
         return None if figures is None else self._row(figures, self._source.status().time_ms)
 
     async def action(self, request: web.Request) -> web.Response:
-        """Execute an action of SQS or SNS; the body is that of AWS JSON 1.0."""
+        """Execute an action of SQS or SNS. The body is AWS JSON 1.0."""
         if request.content_type not in JSON:
             return refusal(NOT_JSON)
         body = await request.read()
@@ -147,14 +122,14 @@ class Api:
         return reply(await answer)
 
     async def waiting(self, _: web.Request) -> web.Response:
-        return reply((200, msgspec.json.encode({"waiting": self.receives()})))
+        return reply((200, msgspec.json.encode(Receives(self.receives()))))
 
     def receives(self) -> list[Waiting]:
-        """Return the receives that wait at queues; not those at queues of subscriptions, which the server makes."""
+        """Return the receives that wait at queues, without those at inner queues of subscriptions."""
         return [each for each in self._source.waiting(WAITING_SHOWN_MAX) if not is_inner(each.owner)]
 
     async def in_flight(self, request: web.Request) -> web.Response:
-        """Tell what is in flight in a queue: for how long, and until when."""
+        """Return which messages of a queue are in flight, since when and until when."""
         try:
             owner, name = self._named(request)
             found = self._source.in_flight(owner, name, IN_FLIGHT_SHOWN_MAX)
@@ -165,7 +140,7 @@ class Api:
         return reply((200, msgspec.json.encode(self._at_this_time(found))))
 
     async def group_order(self, request: web.Request) -> web.Response:
-        """Tell how the messages of groups stand behind each other, and what keeps a group back."""
+        """Return the order of the messages in each message group, and what blocks the group."""
         try:
             owner, name = self._named(request)
             if self._source.queue(owner, name) is None:
@@ -176,24 +151,30 @@ class Api:
         return reply((200, msgspec.json.encode(self._at_this_time(found))))
 
     def groups_of(self, owner: str, name: str, wanted: str) -> GroupOrder:
-        """Return how messages stand in groups whose ids contain ``wanted``; no groups where a queue has none."""
+        """Return the order of messages in the groups whose ids contain ``wanted``.
+
+        The result has no groups if the queue does not order messages by group.
+        """
         found = self._source.group_order(owner, name, wanted, GROUPS_SHOWN_MAX, GROUP_MESSAGES_SHOWN_MAX)
         return GroupOrder(is_strict=False, count=0, looked_at=0, groups=[]) if found is None else found
 
     def _named(self, request: web.Request) -> tuple[str, str]:
-        """Return the owner and the name of the queue that the query of a request names. Raises NotExecuted."""
+        """Return the owner and the name of the queue that the query of a request names.
+
+        Raise NotExecuted if the query has no valid queue, account and region.
+        """
         query = request.query
         if "queue" not in query:
             raise NotExecuted(400, "MissingParameter", "The request must contain the parameter queue.")
         return calls.owner_of(self._source, query.get("account", ""), query.get("region", "")), _text(request, "queue")
 
-    def _at_this_time(self, told: Struct) -> dict[str, Any]:
-        return {"time_ms": self._source.status().time_ms, **msgspec.to_builtins(told)}
+    def _at_this_time(self, view: Struct) -> dict[str, Any]:
+        return {"time_ms": self._source.status().time_ms, **msgspec.to_builtins(view)}
 
     async def tasks(self, _: web.Request) -> web.Response:
-        """Tell what goes on in the background."""
-        told = {"time_ms": self._source.status().time_ms, "tasks": self._source.tasks(TASKS_SHOWN_MAX)}
-        return reply((200, msgspec.json.encode(told)))
+        """List the work that is done in the background."""
+        tasks = Tasks(self._source.status().time_ms, self._source.tasks(TASKS_SHOWN_MAX))
+        return reply((200, msgspec.json.encode(tasks)))
 
     # --- definitions ------------------------------------------------------------------
 
@@ -209,31 +190,31 @@ class Api:
         if request.content_type not in JSON:
             return refusal(NOT_JSON)
         try:
-            told = await definitions.load(self._source, await request.read())
+            progress = await definitions.load(self._source, await request.read())
         except definitions.LoadFailed as error:
             return reply((error.status, msgspec.json.encode({"error": error.message, **error.done})))
         except NotExecuted as error:
             return refusal(error)
-        return reply((200, msgspec.json.encode(told.done)))
+        return reply((200, msgspec.json.encode(progress.done)))
 
-    # --- what moves -------------------------------------------------------------------
+    # --- rates ------------------------------------------------------------------------
 
     async def series(self, request: web.Request) -> web.Response:
-        """Return what went in and out in the last ``window_s`` seconds, through all members that can be asked."""
+        """Return the rates of the last ``window_s`` seconds, added up over all members that can be asked."""
         try:
-            key, window_s = self._asked(request)
+            key, window_s = self._window_of(request)
         except NotExecuted as error:
             return refusal(error)
         return reply((200, msgspec.json.encode(await self._everywhere(key, window_s))))
 
-    def _asked(self, request: web.Request) -> tuple[Key, int]:
+    def _window_of(self, request: web.Request) -> tuple[Key, int]:
         query = request.query
         owner = calls.owner_of(self._source, query.get("account", ""), query.get("region", ""))
         key = (owner, _text(request, "queue")) if "queue" in query else ALL
         window = query.get("window_s", "60")
         if not window.isascii() or not window.isdigit() or int(window[:9]) not in WINDOWS_S:
-            told = ", ".join(map(str, WINDOWS_S))
-            raise NotExecuted(400, "InvalidParameterValue", f"window_s is one of {told}.")
+            known = ", ".join(map(str, WINDOWS_S))
+            raise NotExecuted(400, "InvalidParameterValue", f"window_s is one of {known}.")
         return key, int(window)
 
     async def _everywhere(self, key: Key, window_s: int) -> dict[str, list[float]]:
@@ -244,9 +225,9 @@ class Api:
         return added([self._source.rates.series(key, window_s), *(answer for answer in answers if answer is not None)])
 
     async def live(self, request: web.Request) -> web.StreamResponse:
-        """Send, each PERIOD_S seconds, an event with the counts of a queue, or of all, and the rates since the last."""
+        """Send an event every PERIOD_S seconds: the counts of one queue or of all, and the rates of that period."""
         try:
-            key, _ = self._asked(request)
+            key, _ = self._window_of(request)
         except NotExecuted as error:
             return refusal(error)
         if self._streams >= STREAMS_MAX:
@@ -277,41 +258,41 @@ class Api:
         moved = {name: sum(islice(reversed(last[name]), 1)) for name in ("sent", "received", "deleted")}
         return {"time_ms": self._source.status().time_ms, **counts, **moved}
 
-    async def _looking(self, _: web.Application) -> AsyncIterator[None]:
-        async def look() -> None:
+    async def _update_rates(self, _: web.Application) -> AsyncIterator[None]:
+        async def update() -> None:
             while True:
-                self._source.rates.look(self._source.meter().by_queue())
+                self._source.rates.update(self._source.meter().by_queue())
                 await asyncio.sleep(PERIOD_S)
 
-        task = asyncio.create_task(look())
+        task = asyncio.create_task(update())
         yield
         task.cancel()
 
-    # --- what happened, and how to ask ---------------------------------------------------
+    # --- events and the OpenAPI document -------------------------------------------------
 
     async def events(self, _: web.Request) -> web.Response:
-        return reply((200, msgspec.json.encode({"events": self._source.events()})))
+        return reply((200, msgspec.json.encode(Events(self._source.events()))))
 
     async def openapi(self, _: web.Request) -> web.Response:
-        return web.Response(body=OPENAPI.read_bytes(), content_type="application/json")
+        return web.Response(body=msgspec.json.encode(document()), content_type="application/json")
 
 
 def _text(request: web.Request, name: str) -> str:
-    """Return a text of a URL's query, empty where there is none. Raises NotExecuted for one that is too long."""
+    """Return a text of a URL's query, empty if it is missing. Raise NotExecuted if it is too long."""
     text, longest = request.query.get(name, ""), QUERY[name].max_length
     if longest is not None and len(text) > longest:
-        raise NotExecuted(400, "InvalidParameterValue", f"{name} has {longest} characters at most.")
+        raise NotExecuted(400, "InvalidParameterValue", f"{name} can have at most {longest} characters.")
     return text
 
 
 def added(series: Iterable[dict[str, list[float]]]) -> dict[str, list[float]]:
-    """Return the sum of several members' series, which may be of different lengths: their ends are now."""
-    told = list(series)
-    longest = max(told, key=lambda one: len(one["age_s"]))
+    """Return the sum of several members' series. They may differ in length; the last item of each is the newest."""
+    members = list(series)
+    longest = max(members, key=lambda one: len(one["age_s"]))
     whole = {"age_s": longest["age_s"]}
     for name in ("sent", "received", "deleted"):
         values = [0.0] * len(longest["age_s"])
-        for one in told:
+        for one in members:
             for back in range(1, len(one[name]) + 1):
                 values[-back] += one[name][-back]
         whole[name] = values
@@ -329,11 +310,11 @@ def reply(answer: Answer) -> web.Response:
 async def in_parts(
     request: web.Request, parts: list[bytes], content_type: str, headers: Mapping[str, str] = MappingProxyType({})
 ) -> web.StreamResponse:
-    """Answer with a long body, one part after the other: megabytes at once would hold the loop."""
+    """Answer with a long body in parts, as writing megabytes at once would block the loop."""
     length = {"Content-Type": content_type, "Content-Length": str(sum(map(len, parts)))}
     response = web.StreamResponse(headers={**length, **headers})
     pause, some = Pause(), bytearray()
-    with suppress(ConnectionError):  # the client left
+    with suppress(ConnectionError):  # the client closed the connection
         await response.prepare(request)
         for part in parts if request.method != "HEAD" else ():
             some += part

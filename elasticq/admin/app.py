@@ -1,10 +1,10 @@
 """The routes of the admin port: /health, /ready, /master, /cluster, /leases, /groups, /metrics, orders for the cluster.
 
-Besides these there are the API of queues (api.py) and the page for browsers (page/).
+The port also serves the API of queues (api.py) and the page for browsers (page/).
 
-What is about another member is asked of it over the link between the two (asking.py).
-Requests have passed authenticator.py. Orders are taken from no web page: a page can make a browser post here, but only
-with an Origin header or as a plain form.
+Questions about another member are sent to it over the link to it (asking.py). All requests have passed
+authenticator.py. The port refuses orders from web pages. A page can make a browser post here, but only with an Origin
+header or as a plain form.
 """
 
 import asyncio
@@ -23,24 +23,25 @@ from elasticq.admin.source import AdminSource
 from elasticq.wire.browsers import Browsers
 
 ORDERS_MAX: Final = 16
-"""Orders that may wait at the same time; the cluster carries out one after the other anyway."""
+"""The number of orders that may wait at the same time. The cluster executes them one after the other."""
 PAGES_MAX: Final = 16
-"""Pages of other members that may be asked for at the same time."""
+"""The number of questions to other members that may wait at the same time."""
 HEADERS: Final = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-"""Of every answer that does not say otherwise itself."""
+"""The headers of each answer, unless its handler has set them."""
 LEASES_SHOWN_MAX: Final = 1_000
 GROUPS_SHOWN_MAX: Final = 1_000
 
 
 def make_app(source: AdminSource, token: Token | None = None, browsers: Browsers | None = None) -> web.Application:
-    """The application, which keeps only the number of waiting orders.
+    """Return the application.
 
-    token: what operators must show, None: nothing; browsers: see authenticator.py.
+    token: what operators must show, None if they need nothing; browsers: the check of web pages' requests, None
+    without one.
     """
     pages, shared = _Pages(source), token or Token()
     login = Login(shared)
@@ -65,22 +66,22 @@ def make_app(source: AdminSource, token: Token | None = None, browsers: Browsers
 
 
 async def _protect(_: web.Request, response: web.StreamResponse) -> None:
-    """Add the headers that keep pages of others from using an answer."""
+    """Add the headers that stop web pages of other origins from using an answer."""
     for name, value in HEADERS.items():
         response.headers.setdefault(name, value)
 
 
 class _Pages:
-    __slots__ = ("_looking", "_members", "_orders", "_source")
+    __slots__ = ("_members", "_metrics_lock", "_orders", "_source")
 
     def __init__(self, source: AdminSource) -> None:
         self._source = source
-        self._looking = asyncio.Lock()
+        self._metrics_lock = asyncio.Lock()
         self._orders = 0
         self._members = 0
 
     async def health(self, _: web.Request) -> web.Response:
-        """Tell that this process answers, and its durability where that is not the full one."""
+        """Answer that the process is alive; name its durability if that is reduced."""
         return web.Response(text=self._source.health())
 
     async def ready(self, _: web.Request) -> web.Response:
@@ -90,7 +91,7 @@ class _Pages:
         return web.Response(text="OK") if status.ready else web.Response(status=503, text=status.reason)
 
     async def master(self, _: web.Request) -> web.Response:
-        """Answer 200 on the master alone, for load balancers that send traffic to the master only."""
+        """Answer 200 on the master and 503 elsewhere, for load balancers that send traffic only to the master."""
         role = "stopping" if self._source.stopping else self._source.status().role
         return web.Response(status=200 if role == "master" else 503, text=role)
 
@@ -98,7 +99,7 @@ class _Pages:
         return reply(await asking.answer(self._source, asking.CLUSTER, b""))
 
     async def member(self, request: web.Request) -> web.Response:
-        """Show the page /cluster of another member, which is asked for it over the link to it."""
+        """Return the answer of another member to GET /cluster, fetched over the link to it."""
         if self._members >= PAGES_MAX:
             return _json(503, {"error": f"{PAGES_MAX} members are being asked already"})
         self._members += 1
@@ -108,16 +109,16 @@ class _Pages:
             self._members -= 1
 
     async def leases(self, _: web.Request) -> web.Response:
-        """List the leases that live, then those that ended last; ``total`` counts all that are remembered."""
+        """List the open leases, then those that ended last. ``total`` counts all that the member remembers."""
         return _json(200, {"leases": self._source.leases(LEASES_SHOWN_MAX), "total": self._source.status().leases})
 
     async def groups(self, _: web.Request) -> web.Response:
-        """List the consumer groups; ElasticqDescribeGroups tells what each consumer holds."""
+        """List the consumer groups. The action ElasticqDescribeGroups returns what each consumer holds."""
         return _json(200, {"groups": self._source.groups(GROUPS_SHOWN_MAX)})
 
     async def metrics(self, request: web.Request) -> web.StreamResponse:
-        """Answer one request at a time. The first one imports the library, in another thread than the loop's."""
-        async with self._looking:
+        """Answer one request at a time. The first one imports the library outside the loop's thread."""
+        async with self._metrics_lock:
             await asyncio.get_running_loop().run_in_executor(None, import_module, "elasticq.admin.metrics")
             from elasticq.admin import metrics
 
@@ -126,16 +127,16 @@ class _Pages:
 
     async def order(self, request: web.Request) -> web.Response:
         if "Origin" in request.headers:
-            return _json(403, {"error": "orders are not taken from web pages"})
+            return _json(403, {"error": "web pages cannot give orders"})
         if request.content_type != "application/json":
-            return _json(415, {"error": "an order is application/json"})
+            return _json(415, {"error": "the content type of an order is application/json"})
         body = await request.read()
         if self._source.is_read_only:
-            return _json(403, {"error": "this admin port may change nothing (admin.read_only)"})
+            return _json(403, {"error": "this admin port is read-only (admin.read_only)"})
         if len(body) > ORDER_BYTES_MAX:
-            return _json(413, {"error": f"an order is at most {ORDER_BYTES_MAX} bytes"})
+            return _json(413, {"error": f"an order has at most {ORDER_BYTES_MAX} bytes"})
         if self._orders >= ORDERS_MAX:
-            return _json(503, {"error": f"{ORDERS_MAX} orders wait already"})
+            return _json(503, {"error": f"{ORDERS_MAX} orders are waiting already"})
         self._orders += 1
         try:
             return reply(await asking.order(self._source, body))
@@ -144,4 +145,4 @@ class _Pages:
 
 
 def _json(status: int, content: object) -> web.Response:
-    return reply(asking.told(status, content))
+    return reply(asking.json_answer(status, content))

@@ -1,6 +1,6 @@
-"""What members ask each other for an operator: the page /cluster of another one, rates, and orders for the master.
+"""Questions of one member to another for an operator: the page /cluster, rates, and orders for the master.
 
-The answers are those of the pages themselves, so that the member that was asked passes them on as they are.
+The other member answers as its own admin port would, and this member passes the answer on unchanged.
 """
 
 import asyncio
@@ -26,37 +26,37 @@ RATES_S: Final = 1.0
 CLUSTER_S: Final = 5.0
 ORDER_S: Final = 60.0
 MARGIN_S: Final = 2.0
-"""How much longer than the master itself a member waits for the answer to an order."""
+"""The extra time that a member waits for the master's answer to an order, beyond ORDER_S."""
 NOT_ASKED: Final = 501
-"""The member was not asked, as its version takes no questions: nothing was done."""
+"""The status if the other member's version takes no questions. Nothing was done."""
 NO_ANSWER: Final = 502
 
 
 async def answer(source: AdminSource, kind: str, body: bytes) -> Answer:
     """Answer a question that another member asks."""
     if kind == CLUSTER:
-        return told(200, document(source.node_name, source.status()))
+        return json_answer(200, document(source.node_name, source.status()))
     if kind == ORDER:
         return await carry_out(source, body)
     if kind == RATES:
         return _rates(source, body)
-    return told(NOT_ASKED, {"error": f"{source.node_name} is of a version that does not know the question {kind}"})
+    return json_answer(NOT_ASKED, {"error": f"the version of {source.node_name} does not know the question {kind}"})
 
 
 _RatesOf = tuple[Annotated[str, Meta(max_length=45)], QueueName, Annotated[int, Meta(ge=1, le=3_600)]]
-"""Owner and name of a queue, both empty for all queues, and the window in seconds."""
+"""The owner and name of a queue (both empty for all queues) and the window in seconds."""
 
 
 def _rates(source: AdminSource, body: bytes) -> Answer:
     try:
         owner, queue, window_s = msgspec.json.decode(body, type=_RatesOf)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        return told(400, {"error": str(error)})
-    return told(200, source.rates.series((owner, queue), window_s))
+        return json_answer(400, {"error": str(error)})
+    return json_answer(200, source.rates.series((owner, queue), window_s))
 
 
 async def rates_of(source: AdminSource, member_id: str, body: bytes) -> dict[str, list[float]] | None:
-    """Return the rates through another member; None if it cannot be asked, or is of a version that has none."""
+    """Return the rates of another member; None if it does not answer, or its version has no rates."""
     try:
         status, body = await source.ask(member_id, RATES, body, RATES_S)
     except NotAnswered:
@@ -65,28 +65,28 @@ async def rates_of(source: AdminSource, member_id: str, body: bytes) -> dict[str
 
 
 async def page_of(source: AdminSource, member: str) -> Answer:
-    """Return the page /cluster of the member with this id, or of the only one of this name."""
+    """Return the page /cluster of the member with this id, or of the only member with this name."""
     status = source.status()
     found = [each for each in status.members if each.id == member] or [
         each for each in status.members if each.name == member
     ]
     if len(found) != 1:
-        trouble = f"{len(found)} members of the name {member}: give the id of one" if found else f"no member {member}"
-        return told(404, {"error": f"{source.node_name} knows {trouble}"})
+        trouble = f"{len(found)} members named {member}: give the id of one" if found else f"no member {member}"
+        return json_answer(404, {"error": f"{source.node_name} knows {trouble}"})
     if found[0].id == status.member_id:
         return await answer(source, CLUSTER, b"")
     return await _ask(source, found[0].id, f"{found[0].name} ({found[0].id})", CLUSTER, b"", CLUSTER_S)
 
 
 async def order(source: AdminSource, body: bytes) -> Answer:
-    """Carry out an order, here or at the master that this member follows; a proxy refuses it by itself.
+    """Execute an order here, or at the master that this member follows. A proxy refuses it.
 
-    The admin port of a proxy is the application's, whose users need not be operators of the cluster.
+    A proxy's admin port belongs to an application, and its users need not be operators of the cluster.
     """
     try:
         read_order(body)
     except BadOrder as error:
-        return told(400, {"error": str(error)})
+        return json_answer(400, {"error": str(error)})
     status = source.status()
     if status.role == PROXY or status.master in (None, status.member_id):
         return await carry_out(source, body)
@@ -94,21 +94,22 @@ async def order(source: AdminSource, body: bytes) -> Answer:
 
 
 async def carry_out(source: AdminSource, body: bytes) -> Answer:
-    """Give an order to this member's node, which refuses it where it is not the master."""
+    """Execute an order at this member's node, which refuses it unless it is the master."""
     try:
         outcome = await asyncio.wait_for(source.order(read_order(body)), ORDER_S)
     except BadOrder as error:
-        return told(400, {"error": str(error)})
+        return json_answer(400, {"error": str(error)})
     except RuntimeStopped:
-        return told(503, {"error": "the server is stopping"})
+        return json_answer(503, {"error": "the server is stopping"})
     except TimeoutError:
-        return told(504, {"error": f"no answer within {ORDER_S:g} s: it may still be done, see cluster status"})
+        return json_answer(504, {"error": f"no answer within {ORDER_S:g} s: it may still happen, see cluster status"})
     if isinstance(outcome, OrderDone):
-        return told(200, {"done": outcome.text})
-    return told(409, {"refused": outcome.reason})
+        return json_answer(200, {"done": outcome.text})
+    return json_answer(409, {"refused": outcome.reason})
 
 
-def told(status: int, content: object) -> Answer:
+def json_answer(status: int, content: object) -> Answer:
+    """Return an answer with this status and content."""
     return status, msgspec.json.encode(content)
 
 
@@ -120,8 +121,8 @@ async def _ask(
         return await source.ask(member_id, kind, body, timeout_s)
     except NotAnswered as error:
         doubt = "" if kind == CLUSTER or error.is_older else ": the order may have been done, see cluster status"
-        text = f"{who} cannot be asked by {source.node_name}: {error}{doubt}"
-        return told(NOT_ASKED if error.is_older else NO_ANSWER, {"error": text})
+        text = f"{source.node_name} got no answer from {who}: {error}{doubt}"
+        return json_answer(NOT_ASKED if error.is_older else NO_ANSWER, {"error": text})
 
 
 def _name(status: NodeStatus) -> str:

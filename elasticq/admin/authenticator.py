@@ -1,9 +1,9 @@
-"""Admits operators who show the token, as a header or by a browser's login, and refuses web pages of other origins.
+"""The check of each request to the admin port: the token, or a browser's login; no web page of another origin.
 
-It also refuses notifications of topics, as a subscriber may have named this port.
+It also refuses notifications of topics, because a subscription may name this port as its endpoint.
 
-Without a token only the Host header tells a page under a rebound name from an operator (wire/browsers.py).
-Probes may use any name.
+Without a token, only the Host header shows that a request comes from a page under a rebound name (wire/browsers.py).
+Probes may use any Host.
 """
 
 from collections.abc import Awaitable, Callable
@@ -18,15 +18,15 @@ from elasticq.wire.browsers import Browsers
 from elasticq.wire.headers import NOT_FOR_POSTS, NOTIFICATION_TYPE
 
 OPEN_PAGES: Final = frozenset(("/health", "/ready", "/master"))
-"""For probes, which have no token; they tell no more than that this member lives, and whether it is the master."""
+"""Pages for probes, which have no token. They only show whether this member is alive, ready and the master."""
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Token:
-    """What operators must show. value: empty where nothing is asked for, None where nobody may pass.
+    """The token that operators must show. value: empty if none is needed, None if nobody is admitted.
 
-    It may be another one from one request to the next.
+    The value may change between two requests.
     """
 
     __slots__ = ("value",)
@@ -38,9 +38,10 @@ class Token:
 def make_authenticator(
     shared: Token, browsers: Browsers | None, is_logged_in: Callable[[web.Request], bool]
 ) -> Middleware:
-    """Return the middleware that admits requests.
+    """Return the middleware that admits or refuses requests.
 
-    browsers: None where web pages are not judged; is_logged_in: whether a request needs no header (page/login.py).
+    browsers: the check of web pages' requests, None without one; is_logged_in: returns whether a request may come
+    without the header (page/login.py).
     """
 
     @web.middleware
@@ -62,7 +63,7 @@ def make_authenticator(
         if not given and request.method == "GET" and "text/html" in request.headers.get("Accept", ""):
             return web.Response(status=303, headers={"Location": "/login"})
         if not compare_digest(given, b"Bearer " + token.encode()):
-            return _refuse(401, "this page wants the header Authorization: Bearer TOKEN (admin.token_file)")
+            return _refuse(401, "this page needs the header Authorization: Bearer TOKEN (admin.token_file)")
         return await handler(request)
 
     return authenticator

@@ -1,8 +1,7 @@
-"""Executes actions of SQS and SNS for the admin port: AWS JSON 1.0 in and out, for any account and region.
+"""The execution of actions of SQS and SNS for the admin port: AWS JSON 1.0 in and out, for any account and region.
 
-So everything that a client can do the page, the command line and other people's scripts can do here, in the shapes
-that AWS documents, and an action that SQS gets is one of the admin port at once. SNS has no JSON of its own: its
-members have here the names and shapes that they have in AWS's SDKs.
+The page, the command line and scripts can do here all that a client can do, in the shapes that AWS documents. A new
+action of SQS works here without further code. SNS has no JSON: its members have the names and shapes of AWS's SDKs.
 """
 
 from collections.abc import Awaitable, Callable
@@ -24,19 +23,19 @@ TOPIC_ACTIONS: Final[dict[str, Operation]] = {
     name if name not in OPERATIONS else operation.command.__name__: operation
     for name, operation in SNS.operations.items()
 }
-"""SNS's actions; AddPermission and RemovePermission, which SQS has as well, are AddTopicPermission and so on here."""
+"""SNS's actions. SQS has AddPermission and RemovePermission, too, so SNS's are named AddTopicPermission and so on."""
 ACTIONS: Final[dict[str, Operation]] = {
     name: operation
     for name, operation in {**OPERATIONS, PEEK.name: PEEK, **BY_SEQUENCE, **TOPIC_ACTIONS}.items()
     if operation.command.__name__ in CALLABLE
 }
-"""What can be asked for, by name: each action of the table (model/actions.py) that is not internal."""
+"""The actions of the port by name: all of the table (model/actions.py) that are not internal."""
 Ask = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
-"""Executes an action with its members; raises NotExecuted."""
+"""A function that executes an action with its members, or raises NotExecuted."""
 
 
 class NotExecuted(Exception):
-    """The command was not executed or failed: HTTP status, AWS's code, and a sentence for people."""
+    """An action that was not executed or failed: the HTTP status, AWS's code and a message for people."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(message)
@@ -46,9 +45,9 @@ class NotExecuted(Exception):
 
 
 def owner_of(source: AdminSource, account: str, region: str) -> str:
-    """Return the owner (model/names.py) of an account's queues in a region; empty means the node's own.
+    """Return the owner (model/names.py) for an account and a region. An empty one means the node's own.
 
-    Raises NotExecuted for what is no account or no region.
+    Raise NotExecuted if the account or the region is malformed.
     """
     if account and not ACCOUNT.match(account):
         raise NotExecuted(400, "InvalidParameterValue", "An account is 12 digits.")
@@ -58,13 +57,13 @@ def owner_of(source: AdminSource, account: str, region: str) -> str:
 
 
 def check_may_change(source: AdminSource) -> None:
-    """Raises NotExecuted where the admin port may change nothing."""
+    """Raise NotExecuted if the admin port is read-only."""
     if source.is_read_only:
-        raise NotExecuted(403, "ReadOnly", "This admin port may change nothing (admin.read_only).")
+        raise NotExecuted(403, "ReadOnly", "This admin port is read-only (admin.read_only).")
 
 
 async def execute(source: AdminSource, action: str, body: bytes, owner: str) -> bytes:
-    """Execute one action and return the body of its answer, an object. Raises NotExecuted."""
+    """Execute one action and return the body of its answer, a JSON object. Raise NotExecuted if it fails."""
     operation = ACTIONS.get(action)
     if operation is None:
         raise NotExecuted(404, "InvalidAction", f"There is no action {action[:80]}.")
@@ -84,20 +83,20 @@ async def execute(source: AdminSource, action: str, body: bytes, owner: str) -> 
 
 
 async def ask(source: AdminSource, action: str, given: dict[str, Any], owner: str) -> dict[str, Any]:
-    """Execute one action, given and answered as plain values. Raises NotExecuted."""
+    """Execute one action with plain values and return its answer as plain values. Raise NotExecuted if it fails."""
     answer: dict[str, Any] = msgspec.json.decode(await execute(source, action, msgspec.json.encode(given), owner))
     return answer
 
 
 def unwrapped(result: Result) -> Result:
-    """Return what a member without a master answers from what it knows, as it answers."""
+    """Return the inner result of a StaleResult (the answer of a member without a master), any other unchanged."""
     return result.result if isinstance(result, StaleResult) else result
 
 
 async def answer(source: AdminSource, action: str, body: bytes, account: str, region: str) -> Answer:
-    """Execute one action; an error is an answer with AWS's members ``__type`` and ``message``."""
+    """Execute one action. An error becomes an answer with AWS's members ``__type`` and ``message``."""
     try:
         return 200, await execute(source, action, body, owner_of(source, account, region))
     except NotExecuted as error:
-        told = {"__type": SQS.error_prefix + error.code, "message": error.message}
-        return error.status, msgspec.json.encode(told)
+        document = {"__type": SQS.error_prefix + error.code, "message": error.message}
+        return error.status, msgspec.json.encode(document)

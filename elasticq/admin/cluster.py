@@ -1,4 +1,4 @@
-"""What GET /cluster tells: this member's view of the cluster, as plain values for JSON."""
+"""The answer to GET /cluster: this member's view of the cluster, as plain values for JSON."""
 
 from elasticq.node.settings import MemberStatus, NodeStatus
 
@@ -6,7 +6,7 @@ from elasticq.node.settings import MemberStatus, NodeStatus
 def document(node_name: str, status: NodeStatus) -> dict[str, object]:
     """Return the page as a JSON object. A name is a member's ``--node-id``; an id is its member id, unique for ever.
 
-    relays: this version passes on what is about other members, so that their admin ports need not be reached.
+    relays: this version passes questions on to other members, so their admin ports need not be reachable.
     """
     master = _member(status, status.master)
     return {
@@ -41,7 +41,7 @@ def _name(node_name: str, status: NodeStatus) -> str | None:
     if status.master == status.member_id:
         return node_name
     master = _member(status, status.master)
-    # A member id is its name, a dash and 16 hex digits: that much is known of a master that was never met.
+    # A member id is the name, a dash and 16 hex digits, so it contains the name of a master that is not yet known.
     return master.name if master is not None and master.name else status.master.rpartition("-")[0] or status.master
 
 

@@ -1,7 +1,7 @@
-"""Writes down the queues and topics of all accounts and regions, and makes them from what was written.
+"""Definitions: a file that describes the queues and topics of all accounts and regions. Its export and its load.
 
-Queues come before topics, as subscriptions name queues, and dead-letter queues before those that name them. A file
-without topics is one that versions without topics read, too.
+The load creates queues before topics, because subscriptions name queues. It sets redrive policies when all queues
+exist. A file without topics can also be read by versions without topics.
 """
 
 from collections.abc import Mapping
@@ -33,9 +33,9 @@ COMPUTED: Final = frozenset(
         "QueueArn",
     )
 )
-"""Attributes that nobody can set."""
+"""Attributes that the server computes, so clients cannot set them."""
 LATER: Final = ("RedrivePolicy", "RedriveAllowPolicy")
-"""Attributes that name other queues, and are set when all are there."""
+"""Attributes that name other queues. They are set when all queues exist."""
 
 Account = Annotated[str, Meta(max_length=12)]
 Region = Annotated[str, Meta(max_length=32)]
@@ -45,6 +45,8 @@ TopicTags = Annotated[
 
 
 class QueueDefinition(Struct, forbid_unknown_fields=True):
+    """A queue."""
+
     name: QueueName
     account: Account = ""
     region: Region = ""
@@ -53,7 +55,7 @@ class QueueDefinition(Struct, forbid_unknown_fields=True):
 
 
 class SubscriptionDefinition(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """account, region: of who subscribed; empty where they are the topic's."""
+    """A subscription. account, region: of its subscriber, empty if they are the topic's."""
 
     protocol: Annotated[str, TOPIC_MEMBERS["Protocol"]]
     endpoint: Annotated[str, TOPIC_MEMBERS["Endpoint"]]
@@ -74,9 +76,9 @@ class TopicDefinition(Struct, forbid_unknown_fields=True):
     subscriptions: Annotated[list[Raw], Meta(max_length=limits.TOPIC_SUBSCRIPTIONS_MAX)] = []
 
 
-# The lists hold the JSON of each item, so that a long list is read and written item by item.
+# The lists hold the JSON of each item, so a long list is read and written item by item.
 class Definitions(Struct, forbid_unknown_fields=True):
-    """The queues and topics of a server, as ``elasticq`` reads and writes them. elasticq: the format."""
+    """The queues and topics of a server. elasticq: the number of the format."""
 
     elasticq: Annotated[int, Meta(ge=0, le=limits.INTEGER_RANGE[1])]
     queues: Annotated[list[Raw], Meta(max_length=limits.QUEUES_MAX)]
@@ -90,7 +92,7 @@ _SUBSCRIPTION: Final = msgspec.json.Decoder(SubscriptionDefinition)
 
 
 class Progress:
-    """How far a load has got. at: what is being made; done: what was made and changed, as ``load`` returns it."""
+    """The progress of a load. at: what is being loaded; done: the names of what was created and changed so far."""
 
     __slots__ = ("at", "done")
 
@@ -100,12 +102,12 @@ class Progress:
 
     def __str__(self) -> str:
         done = self.done
-        made = f"{len(done['made'])} queues and {len(done['topics_made'])} topics were made"
-        return f"{made}, {len(done['changed'])} queues and {len(done['topics_changed'])} topics existed and were set"
+        made = f"{len(done['made'])} queues and {len(done['topics_made'])} topics were created"
+        return f"{made}, {len(done['changed'])} queues and {len(done['topics_changed'])} topics were updated"
 
 
 class LoadFailed(NotExecuted):
-    """A definition was refused. done: what was made and changed before, as ``load`` returns it."""
+    """A load that ended at a definition that was refused. done: as in ``Progress``."""
 
     def __init__(self, error: NotExecuted, progress: Progress) -> None:
         super().__init__(error.status, error.code, f"{progress.at}: {error.message} Before that {progress}.")
@@ -113,12 +115,12 @@ class LoadFailed(NotExecuted):
 
 
 async def export(source: AdminSource) -> list[bytes]:
-    """Return the definitions as JSON, in parts. Raises NotExecuted."""
+    """Return the definitions as JSON, in parts. Raise NotExecuted if one cannot be read."""
     queues, pause = list[QueueDefinition](), Pause()
     for figures in source.queues():
         await pause()
         if is_inner(figures.account):
-            continue  # it is its subscription's
+            continue  # an inner queue belongs to its subscription
         url, owner = queue_url(source.endpoint, figures.account, figures.name), figures.account
         attributes = await ask(source, "GetQueueAttributes", {"QueueUrl": url, "AttributeNames": ["All"]}, owner)
         tags = await ask(source, "ListQueueTags", {"QueueUrl": url}, owner)
@@ -143,14 +145,14 @@ def _by_name(definition: QueueDefinition | TopicDefinition) -> tuple[str, str, s
 
 
 async def _write(items: list[Any], indent: int, parts: list[bytes]) -> None:
-    """Add the JSON of a list, indented like the whole; the list is empty then."""
+    """Append the JSON of a list to ``parts``, indented by ``indent`` spaces. Leave the list empty."""
     if not items:
         parts.append(b"[]")
         return
     pause, margin = Pause(), b"\n" + b" " * (indent + 2)
     items.reverse()
     separator = b"["
-    while items:  # each is forgotten once it is written: to forget all at once would hold the loop
+    while items:  # items are freed one by one, as freeing all at once would block the loop
         await pause()
         item = items.pop()
         parts.append(separator + margin)
@@ -180,8 +182,8 @@ async def _of_topic(source: AdminSource, topic: TopicSet, subscriptions: list[Su
     for row in subscriptions:
         await pause()
         if row.is_pending:
-            continue  # nobody confirmed it
-        scope = {FILTER_SCOPE: MESSAGE_ATTRIBUTES} if FILTER in row.attributes else {}  # said, though it is the default
+            continue  # it was not confirmed
+        scope = {FILTER_SCOPE: MESSAGE_ATTRIBUTES} if FILTER in row.attributes else {}  # the default, made explicit
         one = SubscriptionDefinition(row.protocol, row.endpoint, scope | row.attributes)
         if row.account != topic.account:
             one.account, one.region = account_of(row.account), region_of(row.account, source.region)
@@ -193,12 +195,12 @@ async def _of_topic(source: AdminSource, topic: TopicSet, subscriptions: list[Su
 
 
 async def load(source: AdminSource, body: bytes) -> Progress:
-    """Make the queues, topics and subscriptions that are missing, and set attributes and tags of those that exist.
+    """Create the queues, topics and subscriptions that are missing; set attributes and tags of those that exist.
 
-    Returns what was done: the names of queues under ``made`` and ``changed``, of topics under ``topics_made`` and
-    ``topics_changed``. Web servers are asked to confirm their new subscriptions. Raises NotExecuted for what is no
-    definition, before anything is done, and LoadFailed, with what was done before left done. Others get their turn
-    meanwhile.
+    Return the names of what was done: queues under ``made`` and ``changed``, topics under ``topics_made`` and
+    ``topics_changed``. Web servers are asked to confirm their new subscriptions. Raise NotExecuted before any change
+    if the body is malformed. Raise LoadFailed if a definition is refused; the changes before it remain. The loop
+    serves others meanwhile.
     """
     outline = await _outlined(body)
     progress = Progress()
@@ -211,7 +213,7 @@ async def load(source: AdminSource, body: bytes) -> Progress:
 
 
 async def _outlined(body: bytes) -> Definitions:
-    """Read all of a file, and keep of it only where each definition is. Raises NotExecuted."""
+    """Validate a whole file, and return it with its items undecoded. Raise NotExecuted if it is malformed."""
     pause = Pause()
     try:
         outline = _OUTLINE.decode(body)
@@ -224,7 +226,7 @@ async def _outlined(body: bytes) -> Definitions:
                 _SUBSCRIPTION.decode(subscription)
                 await pause()
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise NotExecuted(400, "InvalidParameterValue", f"These are no definitions: {error}") from error
+        raise NotExecuted(400, "InvalidParameterValue", f"The definitions are malformed: {error}") from error
     if outline.elasticq != FORMAT:
         raise NotExecuted(400, "InvalidParameterValue", f"This version reads definitions of format {FORMAT}.")
     return outline
@@ -310,10 +312,11 @@ async def _load_subscription(
 
 
 def _differing(wanted: Mapping[str, str], present: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return the attributes to be set, in their order.
+    """Return the attributes that differ from the present ones, in the order in which they must be set.
 
-    A filter of bodies may be nested, one of attributes may not. So the scope is set before the filter where it becomes
-    the body, and after it where it becomes the attributes: no step is refused, and no message goes by unfiltered.
+    A filter of bodies may be nested, a filter of attributes may not. So the scope is set before the filter if it
+    becomes the body, and after the filter if it becomes the attributes. Then no step is refused, and each message is
+    filtered.
     """
     found = [(name, value) for name, value in wanted.items() if present.get(name) != value]
     scope_is_first = wanted.get(FILTER_SCOPE) == MESSAGE_BODY

@@ -1,12 +1,12 @@
-"""GET /metrics: what this member counts, in the text format of Prometheus.
+"""GET /metrics: the figures of this member in the text format of Prometheus.
 
-Everything is collected when the page is asked for. Ten thousand queues are 90,000 lines, so the page is made in
-slices, and the loop serves others in between. Only the master shows the figures of queues: every member
-holds the same, and a sum over all instances must count each message once.
+Each request collects the figures. Ten thousand queues are 90,000 lines, so the page is made in slices, and the loop
+serves others in between. All members hold the same queues, but only the master shows their figures. Then a sum over
+all members counts each message once.
 
-What is told of each queue, topic or subscription is written here, a line by one format string, as Prometheus' own
-library takes ten times as long; that library writes the rest. The first request imports this module: nothing else
-needs prometheus_client.
+This module formats the lines of queues, topics and subscriptions itself, because the library of Prometheus takes ten
+times as long. That library formats the rest. The first request imports this module: nothing else needs
+prometheus_client.
 """
 
 import asyncio
@@ -29,54 +29,54 @@ from elasticq.runtime.meter import Messages, Meter, Published
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 PREFIX: Final = "elasticq_"
 QUEUES_MAX: Final = 10_000
-"""Queues whose figures are shown; ``elasticq_queues`` counts all."""
+"""The number of queues whose figures are shown. ``elasticq_queues`` counts all."""
 LOOKED_AT_A_SLICE: Final = 100
-"""Queues whose figures are taken before the loop serves others: about a millisecond's work."""
+"""The number of queues whose figures one slice collects: about a millisecond's work."""
 ROWS_A_SLICE: Final = 250
-"""Queues, topics or subscriptions whose lines of one family are written before the loop serves others."""
+"""The number of queues, topics or subscriptions whose lines of one family one slice formats."""
 
 Key = tuple[str, str]
-"""Owner and name of a queue or topic."""
+"""The owner and name of a queue or topic."""
 Counted = TypeVar("Counted")
 
 _MESSAGES: Final[list[tuple[str, str, Callable[[Messages], int]]]] = [
     ("messages_sent", "Messages that clients sent through this member.", attrgetter("sent")),
-    ("messages_received", "Messages that this member gave to receives.", attrgetter("received")),
-    ("messages_deleted", "Deletes of messages that this member confirmed.", attrgetter("deleted")),
+    ("messages_received", "Messages that this member returned to receives.", attrgetter("received")),
+    ("messages_deleted", "Deletions of messages that this member confirmed.", attrgetter("deleted")),
     ("empty_receives", "Receives that this member answered without a message.", attrgetter("empty")),
 ]
 _PUBLISHED: Final[list[tuple[str, str, Callable[[Published], int]]]] = [
     ("topic_published", "Messages that clients published through this member.", attrgetter("published")),
-    ("topic_delivered", "Copies of published messages that queues took.", attrgetter("delivered")),
-    ("topic_filtered", "Copies that filter policies held back.", attrgetter("filtered")),
-    ("topic_failed", "Copies that their queue could not take; some are dead letters.", attrgetter("failed")),
+    ("topic_delivered", "Copies of published messages that queues accepted.", attrgetter("delivered")),
+    ("topic_filtered", "Copies that filter policies rejected.", attrgetter("filtered")),
+    ("topic_failed", "Copies that their queue refused; some became dead letters.", attrgetter("failed")),
 ]
 _PUSHES: Final[list[tuple[str, str, Callable[[tuple[int, int, int]], int]]]] = [
-    ("topic_pushes_delivered", "Notifications that web servers took from this member.", itemgetter(0)),
-    ("topic_pushes_retried", "Posts of notifications that failed and are tried again.", itemgetter(1)),
-    ("topic_pushes_failed", "Notifications to web servers that were given up.", itemgetter(2)),
+    ("topic_pushes_delivered", "Notifications that web servers accepted from this member.", itemgetter(0)),
+    ("topic_pushes_retried", "Posts of notifications that failed and are retried.", itemgetter(1)),
+    ("topic_pushes_failed", "Notifications that this member stopped posting after the last retry.", itemgetter(2)),
 ]
 _SUBSCRIBED: Final[list[tuple[str, str, Callable[[SubscriptionCounts], int]]]] = [
     (
         "topic_subscription_delivered",
-        "Messages that a subscription's queue or web server took, from this member as the master.",
+        "Messages that a subscription's queue or web server accepted, from this member as the master.",
         attrgetter("delivered"),
     ),
     (
         "topic_subscription_retried",
-        "Posts to a subscription's web server that failed and are tried again.",
+        "Posts to a subscription's web server that failed and are retried.",
         attrgetter("retried"),
     ),
     (
         "topic_subscription_failed",
-        "Messages that a subscription's queue or web server refused for good; some are dead letters.",
+        "Messages that a subscription's queue or web server did not accept; some became dead letters.",
         attrgetter("failed"),
     ),
 ]
 
 
 async def expose(source: AdminSource) -> list[bytes]:
-    """Return the page in parts; between two slices the loop serves others."""
+    """Return the page in parts. The loop serves others between two slices."""
     parts = []
     for part in slices(source):
         if part:
@@ -86,7 +86,7 @@ async def expose(source: AdminSource) -> list[bytes]:
 
 
 def slices(source: AdminSource) -> Iterator[bytes]:
-    """Yield the page; each step takes a bounded time, and may have nothing to give yet."""
+    """Yield the page in parts. Each step takes a bounded time, and its part may be empty."""
     status = source.status()
     yield generate_latest(_Families(_of_member(status, source)))
     yield generate_latest(_PROCESS)
@@ -104,8 +104,8 @@ def slices(source: AdminSource) -> Iterator[bytes]:
     yield from _of_queues(list(labels.values()), queues, status.time_ms)
     yield from _of_messages(source.meter(), labels, is_master=status.role == "master")
     yield from _of_consumers(source, labels)
-    told = "Messages that outlived their retention and that this member removed as the master."
-    yield from _of_keys("queue", [("messages_expired", told, int)], source.expired())
+    meaning = "Messages that this member, as the master, removed at the end of their retention."
+    yield from _of_keys("queue", [("messages_expired", meaning, int)], source.expired())
     yield from _of_keys("topic", _PUBLISHED, _topics(source))
     yield from _of_keys("topic", _PUSHES, source.pushes())
     yield from _of_subscriptions(source)
@@ -113,7 +113,7 @@ def slices(source: AdminSource) -> Iterator[bytes]:
 
 
 def _topics(source: AdminSource) -> dict[Key, Published]:
-    """Return the counts of each topic: what this member answered, and what it stored afterwards."""
+    """Return the counts of each topic: those of the publish calls, and those of deliveries after the answer."""
     found = dict(source.meter().by_topic())
     for key, counts in source.delivered_in_steps().items():
         found[key] = found.get(key, Published()).plus(counts)
@@ -121,7 +121,7 @@ def _topics(source: AdminSource) -> dict[Key, Published]:
 
 
 class _Families(Collector):
-    """A collector of given families: ``generate_latest`` writes what a collector collects."""
+    """A collector that returns the given families. ``generate_latest`` needs one."""
 
     def __init__(self, families: Iterable[Metric]) -> None:
         self._families = families
@@ -131,7 +131,7 @@ class _Families(Collector):
 
 
 def _process() -> CollectorRegistry:
-    """Return the figures of the process and its interpreter, under the names that dashboards know."""
+    """Return the figures of the process and its interpreter, under the names that dashboards expect."""
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
     PlatformCollector(registry=registry)
@@ -150,21 +150,21 @@ def _of_member(status: NodeStatus, source: AdminSource) -> Iterator[Metric]:
     taken = {family.name for family in own}
     for name, value in sorted(source.metrics().items()):
         if PREFIX + name.removesuffix("_total") not in taken:
-            told = f"{name.removesuffix('_total').replace('_', ' ').capitalize()}."
+            meaning = f"{name.removesuffix('_total').replace('_', ' ').capitalize()}."
             yield (
-                _counter(name.removesuffix("_total"), told, value)
+                _counter(name.removesuffix("_total"), meaning, value)
                 if name.endswith("_total")
-                else _gauge(name, told, value)
+                else _gauge(name, meaning, value)
             )
-    for name, (told, histogram) in source.histograms().items():
-        family = HistogramMetricFamily(PREFIX + name, told)
+    for name, (meaning, histogram) in source.histograms().items():
+        family = HistogramMetricFamily(PREFIX + name, meaning)
         family.add_metric([], _buckets(histogram), histogram.sum)
         yield family
 
 
 def _of_status(status: NodeStatus) -> Iterator[Metric]:
     build = GaugeMetricFamily(
-        f"{PREFIX}build_info", "1 for what runs: compiled modules or pure Python.", labels=["version", "build"]
+        f"{PREFIX}build_info", "1 for the running build: compiled modules or pure Python.", labels=["version", "build"]
     )
     build.add_metric([__version__, BUILD.name], 1)
     yield build
@@ -174,26 +174,26 @@ def _of_status(status: NodeStatus) -> Iterator[Metric]:
     yield role
     yield _gauge("is_master", "1 if this member is the master.", status.role == "master")
     yield _gauge("ready", "1 if this member can serve writes.", status.ready)
-    yield _gauge("term", "Newest term seen.", status.term)
+    yield _gauge("term", "Newest term that this member knows.", status.term)
     yield _gauge("commit_index", "Newest log index known to be committed.", status.commit_index)
     yield _gauge("applied_index", "Newest log index that is applied.", status.applied_index)
     yield _gauge("last_index", "Newest index in this member's log.", status.last_index)
-    yield _gauge("stale_seconds", "Time since a master was heard, 0 on the master.", status.stale_ms / 1_000)
+    yield _gauge("stale_seconds", "Time since the last word from a master, 0 on the master.", status.stale_ms / 1_000)
     yield _gauge("set_aside", "Stored rows and attributes that could not be read at the start.", status.set_aside)
-    yield _counter("discarded_acked", "Acknowledged entries dropped for a newer master's.", status.discarded)
+    yield _counter("discarded_acked", "Acknowledged entries that entries of a newer master replaced.", status.discarded)
     yield _gauge("queues", "Queues.", status.queues)
-    yield _gauge("leases", "Leases that are remembered, living or not.", status.leases)
+    yield _gauge("leases", "Leases that this member remembers, open or ended.", status.leases)
     yield _gauge("waiters", "Receives that wait for a message.", status.waiters)
     yield _gauge("held_calls", "Calls that wait for a master.", status.held_calls)
-    yield _gauge("contents_bytes", "Message contents in memory.", status.contents_bytes)
+    yield _gauge("contents_bytes", "Bytes of message contents in memory.", status.contents_bytes)
 
 
 def _of_members(status: NodeStatus) -> Iterator[Metric]:
     linked = sum(member.is_linked or member.id == status.member_id for member in status.members)
-    yield _gauge("members_linked", "Members that this one talks with, itself included.", linked)
+    yield _gauge("members_linked", "Members that this one has a link to, itself included.", linked)
     yield _gauge("voters", "Voters in the log.", len(status.voters))
     yield _gauge("quorum", "Voters that are needed for a write.", len(status.voters) // 2 + 1)
-    # Two members may have one name for a while, a dead voter and the one that replaces it: hence the id.
+    # A dead voter and the member that replaces it have the same name for a while, so the id is a label, too.
     lag = GaugeMetricFamily(
         f"{PREFIX}replication_lag_entries", "Entries behind the commit index.", labels=["member", "id"]
     )
@@ -212,7 +212,7 @@ def _of_requests(meter: Meter) -> Iterator[Metric]:
     )
     times = HistogramMetricFamily(
         f"{PREFIX}request_duration_seconds",
-        "From a request's last byte to its answer, without errors; a long poll's wait is part of it.",
+        "Time from a request's last byte to its answer, including the wait of long polls, without errors.",
         labels=["action"],
     )
     for action, histogram in meter.read().items():
@@ -229,7 +229,7 @@ def _of_requests(meter: Meter) -> Iterator[Metric]:
 
 
 def _of_queues(labels: Sequence[str], queues: Sequence[QueueFigures], time_ms: int) -> Iterator[bytes]:
-    """Yield what is told of each queue; labels: theirs, in the same order."""
+    """Yield the families of queues. labels: of the queues, in the same order."""
 
     def states(label: str, queue: QueueFigures) -> str:
         start = f"{PREFIX}queue_messages{{{label},state="
@@ -246,16 +246,16 @@ def _of_queues(labels: Sequence[str], queues: Sequence[QueueFigures], time_ms: i
         return queue.visible + queue.in_flight + queue.delayed
 
     yield from _lines(GaugeMetricFamily, "queue_messages", "Messages in a queue.", labels, queues, states)
-    told = "Age of a queue's oldest message, 0 in an empty one."
-    yield from _of_rows([("queue_oldest_message_age_seconds", told, age_s)], labels, queues, GaugeMetricFamily)
-    told = "Messages in a queue to which others send their dead letters."
+    meaning = "Age of a queue's oldest message, 0 in an empty one."
+    yield from _of_rows([("queue_oldest_message_age_seconds", meaning, age_s)], labels, queues, GaugeMetricFamily)
+    meaning = "Messages in a queue to which others send their dead letters."
     dead = [at for at, queue in enumerate(queues) if queue.is_dead_letter_queue]
     of_dead = [labels[at] for at in dead], [queues[at] for at in dead]
-    yield from _of_rows([("dead_letters", told, messages)], *of_dead, GaugeMetricFamily)
+    yield from _of_rows([("dead_letters", meaning, messages)], *of_dead, GaugeMetricFamily)
 
 
 def _of_messages(meter: Meter, labels: Mapping[Key, str], *, is_master: bool) -> Iterator[bytes]:
-    """Yield what was counted of queues that exist; a follower does not know which do, and shows all."""
+    """Yield the counts of messages. The master shows queues that exist; other members show all they counted."""
     keys, counts = list(meter.by_queue()), list(meter.by_queue().values())
     found: list[str] = []
     shown: list[Messages] = []
@@ -273,28 +273,32 @@ def _of_consumers(source: AdminSource, labels: Mapping[Key, str]) -> Iterator[by
     waiting = source.consumers()
     found = [labels.get(key) or _labels("queue", *key) for key in islice(waiting, QUEUES_MAX)]
     yield b""
-    told = "Receives that wait at a queue."
-    yield from _of_rows([("queue_consumers", told, int)], found, list(waiting.values()), GaugeMetricFamily)
+    meaning = "Receives that wait at a queue."
+    yield from _of_rows([("queue_consumers", meaning, int)], found, list(waiting.values()), GaugeMetricFamily)
 
 
 def _of_keys(
     kind: str, families: Sequence[tuple[str, str, Callable[[Counted], float]]], counts: Mapping[Key, Counted]
 ) -> Iterator[bytes]:
-    """Yield counters of things of a kind, by owner and name."""
+    """Yield counters by owner and name. kind: the label of the name, such as queue."""
     found, rows = [_labels(kind, *key) for key in islice(counts, QUEUES_MAX)], list(counts.values())
     yield b""
     yield from _of_rows(families, found, rows)
 
 
 _GROUPS: Final[list[tuple[str, str, Callable[[GroupStatus], float]]]] = [
-    ("group_generation", "How often what a consumer group has was shared out anew.", attrgetter("generation")),
+    ("group_generation", "Number of rebalances of a consumer group.", attrgetter("generation")),
     ("group_consumers", "Consumers of a group.", attrgetter("consumers")),
     ("group_idle_consumers", "Consumers of a group that hold nothing.", attrgetter("idle")),
-    ("group_rebalancing_seconds", "How long a sharing out runs, 0 at rest.", lambda each: each.rebalancing_ms / 1e3),
-    ("group_rebalanced_seconds", "How long a group's last sharing out took.", lambda each: each.rebalanced_ms / 1e3),
+    (
+        "group_rebalancing_seconds",
+        "Time since the start of the rebalance that runs, 0 if none does.",
+        lambda each: each.rebalancing_ms / 1e3,
+    ),
+    ("group_rebalanced_seconds", "Duration of a group's last rebalance.", lambda each: each.rebalanced_ms / 1e3),
 ]
 _MOVES: Final[list[tuple[str, str, Callable[[GroupStatus], float]]]] = [
-    ("group_moves", "Resources that were taken from a consumer so that another one gets them.", attrgetter("moves")),
+    ("group_moves", "Resources that a rebalance moved from one consumer to another.", attrgetter("moves")),
 ]
 
 
@@ -306,8 +310,8 @@ def _of_groups(groups: Sequence[GroupStatus]) -> Iterator[bytes]:
     labels = [_labels("group", each.account, each.group) for each in groups]
     yield from _of_rows(_GROUPS, labels, groups, GaugeMetricFamily)
     yield from _of_rows(_MOVES, labels, groups)
-    told = "Queues or partitions of a group, by whether somebody has them."
-    yield from _lines(GaugeMetricFamily, "group_resources", told, labels, groups, states)
+    meaning = "Queues or partitions of a group, by whether a consumer holds them."
+    yield from _lines(GaugeMetricFamily, "group_resources", meaning, labels, groups, states)
 
 
 def _of_subscriptions(source: AdminSource) -> Iterator[bytes]:
@@ -330,39 +334,39 @@ def _of_rows(
     rows: Sequence[Counted],
     kind: Callable[[str, str], Metric] = CounterMetricFamily,
 ) -> Iterator[bytes]:
-    """Yield families of one kind, counters or gauges, each with its name, its meaning and its value in a row."""
+    """Yield families of one kind, counters or gauges. families: name, help text, and the function for a row's value."""
     suffix = "_total" if kind is CounterMetricFamily else ""
-    for name, told, read in families:
+    for name, meaning, read in families:
         start = f"{PREFIX}{name}{suffix}{{"
 
         def line(label: str, counted: Counted, start: str = start, read: Callable[[Counted], float] = read) -> str:
             return f"{start}{label}}} {read(counted)}\n"
 
-        yield from _lines(kind, name, told, labels, rows, line)
+        yield from _lines(kind, name, meaning, labels, rows, line)
 
 
 def _lines(
     kind: Callable[[str, str], Metric],
     name: str,
-    told: str,
+    meaning: str,
     labels: Sequence[str],
     rows: Sequence[Counted],
     line: Callable[[str, Counted], str],
 ) -> Iterator[bytes]:
-    """Yield the heading of a family, and its lines in slices; nothing where there are no rows."""
+    """Yield the heading of a family, and its lines in slices. Yield nothing without rows."""
     if labels:
-        yield generate_latest(_Families([kind(PREFIX + name, told)]))
+        yield generate_latest(_Families([kind(PREFIX + name, meaning)]))
     for at in range(0, len(labels), ROWS_A_SLICE):
         yield "".join(map(line, labels[at : at + ROWS_A_SLICE], rows[at : at + ROWS_A_SLICE])).encode()
 
 
 def _labels(kind: str, account: str, name: str) -> str:
-    """Return the labels of a queue or topic, escaped, as they stand in each of its lines."""
+    """Return the labels that each line of a queue or topic has, escaped."""
     return f'account="{_escaped(account)}",{kind}="{_escaped(name)}"'
 
 
 def _escaped(text: str) -> str:
-    """Return a label's value as the format wants it; owners and names of queues that exist stay as they are."""
+    """Return a label's value, escaped for the format. Owners and names of existing queues need no escapes."""
     if text.isprintable() and '"' not in text and "\\" not in text:
         return text
     return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
@@ -371,12 +375,12 @@ def _escaped(text: str) -> str:
 # --- one family each --------------------------------------------------------------
 
 
-def _gauge(name: str, told: str, value: float) -> Metric:
-    return GaugeMetricFamily(PREFIX + name, told, value)
+def _gauge(name: str, meaning: str, value: float) -> Metric:
+    return GaugeMetricFamily(PREFIX + name, meaning, value)
 
 
-def _counter(name: str, told: str, value: float) -> Metric:
-    return CounterMetricFamily(PREFIX + name, told, value)
+def _counter(name: str, meaning: str, value: float) -> Metric:
+    return CounterMetricFamily(PREFIX + name, meaning, value)
 
 
 def _buckets(histogram: Histogram) -> list[tuple[str, float]]:

@@ -1,4 +1,4 @@
-"""Turns the body of POST /cluster/orders into an order."""
+"""The parser of the body of POST /cluster/orders."""
 
 from typing import Annotated, Final, Literal
 
@@ -9,7 +9,7 @@ from elasticq.node.orders import AddVoter, Order, RemoveVoter, ReplaceVoter, Tra
 
 
 class BadOrder(Exception):
-    """The body is no order; the text says why."""
+    """A body that is not a valid order. The text names the reason."""
 
 
 class _Request(Struct, forbid_unknown_fields=True):
@@ -26,7 +26,7 @@ _decoder: Final = msgspec.json.Decoder(_Request)
 
 
 def read_order(body: bytes) -> Order:
-    """Return the order that a request's body gives. Raises BadOrder."""
+    """Return the order in a request's body. Raise BadOrder if it is malformed."""
     try:
         request = _decoder.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -34,10 +34,10 @@ def read_order(body: bytes) -> Order:
     kind = _ABOUT_A_MEMBER.get(request.order)
     if kind is not None:
         if not request.member:
-            raise BadOrder(f"{request.order} wants a member")
+            raise BadOrder(f"the order {request.order} needs a member")
         return kind(request.member)
     if request.order == "transfer":
         return TransferMastership(request.member)
     if request.member:
-        raise BadOrder("verify is about all members")
+        raise BadOrder("the order verify takes no member: it is for all members")
     return VerifyRows()

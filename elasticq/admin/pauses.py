@@ -1,4 +1,4 @@
-"""Gives way to others in work that would hold the event loop for long."""
+"""Pauses in long work, so the event loop can serve others."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -7,14 +7,14 @@ from time import perf_counter
 from typing import Any, Final, TypeVar
 
 TURN_S: Final = 0.005
-"""How long work goes on before others get their turn."""
+"""The time that work runs between two pauses."""
 SORTED_AT_ONCE: Final = 2_000
 
 Item = TypeVar("Item")
 
 
 class Pause:
-    """Awaited now and then by work that goes on for long; it returns at once while its turn lasts."""
+    """A pause that long work awaits often. It returns at once until TURN_S has passed since the last real pause."""
 
     __slots__ = ("_since_s",)
 
@@ -53,7 +53,7 @@ async def first_in_order(items: list[Item], key: Callable[[Item], Any], count: i
 
 
 async def joined(parts: Iterable[str]) -> str:
-    """Return what a generator of texts yields as one text."""
+    """Return the parts, which a generator may compute, as one text."""
     pause, found = Pause(), list[str]()
     for part in parts:
         found.append(part)

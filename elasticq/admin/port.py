@@ -1,15 +1,15 @@
-"""Listens on the admin port.
+"""The listener of the admin port.
 
-aiohttp is most of a start's CPU, so nothing here imports it before ``start``. A new connection always gets a place:
-where none is left, one that has not sent a whole request is closed, else one that is idle, so that probes and
-scrapers are answered whoever else comes.
+The import of aiohttp takes most of a start's CPU time, so it happens in ``start``. A full port closes an old
+connection for each new one: first one without a whole request, then an idle one. So probes and scrapers always get an
+answer.
 """
 
 import asyncio
 import ssl
 from typing import TYPE_CHECKING, Final
 
-from elasticq.admin.admission import ASKED, ORDERED, WAITING, Doorstep
+from elasticq.admin.admission import ASKED, ORDERED, WAITING, AdminConnection
 from elasticq.admin.source import AdminSource
 from elasticq.model.limits import HEAD_BYTES_MAX
 from elasticq.net.acceptor import Acceptor
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 BACKLOG: Final = 64
 CONNECTIONS_MAX: Final = 256
-"""Operators, probes and a scraper are few."""
+"""Enough for operators, probes and a scraper."""
 STOP_S: Final = 1.0
 SWEEP_S: Final = 1.0
 LARGE_MAX: Final = 4
-"""Connections that may hold a long body at the same time."""
+"""The number of connections that may buffer a long body at the same time."""
 
 
 class AdminPort:
@@ -54,14 +54,14 @@ class AdminPort:
         self._listener = listen(host, port, BACKLOG)
         self._runner: AppRunner | None = None
         self._acceptor: Acceptor | None = None
-        self._steps: dict[Doorstep, None] = {}  # the oldest first
-        self._large: set[Doorstep] = set()
+        self._connections: dict[AdminConnection, None] = {}  # the oldest first
+        self._large: set[AdminConnection] = set()
         self._timer: asyncio.TimerHandle | None = None
         self.host = host
         self.port: int = self._listener.getsockname()[1]
 
     async def start(self) -> None:
-        """Begin to answer; clients that connected before have waited in the backlog."""
+        """Start to answer. Clients that connected before wait in the backlog."""
         from aiohttp.web import AppRunner
 
         from elasticq.admin.app import make_app
@@ -73,7 +73,7 @@ class AdminPort:
             app,
             access_log=None,
             shutdown_timeout=STOP_S,
-            max_line_size=HEAD_BYTES_MAX,  # a doorstep bounds heads, and the application answers with its own headers
+            max_line_size=HEAD_BYTES_MAX,  # AdminConnection limits heads first, and its answers have our headers
             max_field_size=HEAD_BYTES_MAX,
         )
         await self._runner.setup()
@@ -82,9 +82,9 @@ class AdminPort:
             "admin",
             loop,
             [self._listener],
-            lambda: Doorstep(self, loop),
-            count=lambda: len(self._steps),
-            connections_max=self._connections_max + BACKLOG,  # those who come find a place here, see ``came``
+            lambda: AdminConnection(self, loop),
+            count=lambda: len(self._connections),
+            connections_max=self._connections_max + BACKLOG,  # ``admit`` makes space for each new one
             tls=self._tls,
         )
         self._acceptor.start()
@@ -97,13 +97,13 @@ class AdminPort:
             self._shared.value = token
 
     def renew_tls(self, tls: ssl.SSLContext | None) -> None:
-        """Show another certificate to those who connect from now on."""
+        """Use another certificate for connections from now on."""
         self._tls = tls
         if self._acceptor is not None:
             self._acceptor.renew(tls)
 
     async def stop(self) -> None:
-        """Stop answering; requests under way get a moment. Harmless if it was never started."""
+        """Stop, after at most STOP_S for requests in progress. Do nothing if the port was never started."""
         if self._timer is not None:
             self._timer.cancel()
         if self._acceptor is not None:
@@ -111,46 +111,46 @@ class AdminPort:
         if self._runner is not None:
             runner, self._runner = self._runner, None
             await runner.cleanup()
-        for step in list(self._steps):
-            step.abort()
+        for connection in list(self._connections):
+            connection.abort()
         self._listener.close()
 
-    # Called by doorsteps (doorstep.Owner).
+    # --- called by connections (admission.Owner) ---------------------------------------
 
-    def came(self, step: Doorstep) -> asyncio.Protocol | None:
+    def admit(self, connection: AdminConnection) -> asyncio.Protocol | None:
         server = None if self._runner is None else self._runner.server
         if server is None:
             return None
-        while len(self._steps) >= self._connections_max:
-            self._make_room()
-        self._steps[step] = None
+        while len(self._connections) >= self._connections_max:
+            self._close_one()
+        self._connections[connection] = None
         return server()
 
-    def gone(self, step: Doorstep) -> None:
-        self._steps.pop(step, None)
-        self._large.discard(step)
+    def forget(self, connection: AdminConnection) -> None:
+        self._connections.pop(connection, None)
+        self._large.discard(connection)
 
-    def may_hold(self, step: Doorstep) -> bool:
-        if step not in self._large and len(self._large) >= LARGE_MAX:
+    def claim_long_body(self, connection: AdminConnection) -> bool:
+        if connection not in self._large and len(self._large) >= LARGE_MAX:
             return False
-        self._large.add(step)
+        self._large.add(connection)
         return True
 
-    def held(self, step: Doorstep) -> None:
-        self._large.discard(step)
+    def release_long_body(self, connection: AdminConnection) -> None:
+        self._large.discard(connection)
 
-    def _make_room(self) -> None:
+    def _close_one(self) -> None:
         for state in (WAITING, ASKED, ORDERED):
-            places = {step: step.address for step in self._steps if step.state == state}
+            places = {connection: connection.address for connection in self._connections if connection.state == state}
             if places:
-                step = choose_victim(places)
-                del self._steps[step]
-                step.abort()
+                connection = choose_victim(places)
+                del self._connections[connection]
+                connection.abort()
                 return
 
     def _sweep(self) -> None:
         loop = asyncio.get_running_loop()
         now_s = loop.time()
-        for step in [step for step in self._steps if step.until_s < now_s]:
-            step.abort()
+        for connection in [connection for connection in self._connections if connection.until_s < now_s]:
+            connection.abort()
         self._timer = loop.call_later(SWEEP_S, self._sweep)

@@ -1,7 +1,7 @@
-"""Remembers how many messages went in and out, for the page's charts of the last minute, ten minutes and hour.
+"""The history of messages sent, received and deleted, for charts of the last minute, ten minutes and hour.
 
-The counts are those of the calls that this member answered (runtime/meter.py). They are looked at every PERIOD_S
-seconds; a queue gets a line of its own with its first message, and the queue that was still longest gives its place.
+The counts are those of the calls that this member answered (runtime/meter.py), read every PERIOD_S seconds. A queue
+gets a line of its own with its first message. If all lines are in use, it replaces the queue that was idle longest.
 """
 
 from array import array
@@ -13,7 +13,7 @@ from elasticq.runtime.meter import Messages
 PERIOD_S: Final = 2
 SLOTS: Final = 3_600 // PERIOD_S
 LINES_MAX: Final = 200
-"""Queues whose rates are remembered: 22 KB each."""
+"""The number of queues whose rates are remembered: 22 KB each."""
 
 ALL: Final = ("", "")
 """The key of all queues together."""
@@ -27,7 +27,10 @@ _NONE: Final = (0, 0, 0)
 
 
 class Line:
-    """One queue's messages in each of the last SLOTS periods, round and round."""
+    """The messages of one queue in each of the last SLOTS periods, as ring buffers.
+
+    moved_at: the last period with a message.
+    """
 
     __slots__ = ("deleted", "moved_at", "received", "sent")
 
@@ -38,7 +41,7 @@ class Line:
         self.moved_at = now
 
     def add(self, now: int, moved: Counts) -> None:
-        """Note what moved in period ``now``."""
+        """Store the counts of period ``now``."""
         if any(moved):
             self.moved_at = now
         slot = now % SLOTS
@@ -46,7 +49,7 @@ class Line:
 
 
 class Rates:
-    """``look`` is called once each period."""
+    """The lines of all queues. ``update`` is called once in each period."""
 
     __slots__ = ("_counts", "_lines", "_period")
 
@@ -55,16 +58,16 @@ class Rates:
         self._counts: dict[Key, Counts] | None = None
         self._lines: dict[Key, Line] = {ALL: Line(0)}
 
-    def look(self, counts: Mapping[Key, Messages]) -> None:
-        """Note what moved since the last look. The first one only begins to count."""
+    def update(self, counts: Mapping[Key, Messages]) -> None:
+        """Store the messages since the last call, given the total ``counts``. The first call stores only zeros."""
         self._period = now = self._period + 1
         before = self._counts
-        self._counts = told = {key: (each.sent, each.received, each.deleted) for key, each in counts.items()}
+        self._counts = totals = {key: (each.sent, each.received, each.deleted) for key, each in counts.items()}
         if before is None:
-            before = told
-        moved = {key: _moved(new, before.get(key, _NONE)) for key, new in told.items() if new != before.get(key)}
+            before = totals
+        moved = {key: _moved(new, before.get(key, _NONE)) for key, new in totals.items() if new != before.get(key)}
         sent, received, deleted = zip(_NONE, *moved.values(), strict=True)
-        moved[ALL] = sum(sent), sum(received), sum(deleted)  # the meter counts those together that are beyond its bound
+        moved[ALL] = sum(sent), sum(received), sum(deleted)  # the meter counts queues beyond its bound together
         for key in [key for key in self._lines if key != ALL and key not in counts]:
             del self._lines[key]
         for key, line in self._lines.items():
@@ -72,7 +75,7 @@ class Rates:
         self._begin([key for key, each in moved.items() if key not in self._lines and any(each)], now, moved)
 
     def _begin(self, keys: list[Key], now: int, moved: Mapping[Key, Counts]) -> None:
-        """Give queues lines of their own, as long as there are places or queues that are still."""
+        """Create lines for these queues, while lines are unused or belong to idle queues."""
         still = [key for key, line in self._lines.items() if key != ALL and line.moved_at < now] if keys else []
         still.sort(key=lambda key: self._lines[key].moved_at, reverse=True)
         for key in keys:
@@ -84,7 +87,7 @@ class Rates:
             line.add(now, moved[key])
 
     def per_second(self, key: Key, window_s: int) -> tuple[float, float, float]:
-        """Return messages sent, received and deleted a second, over the last ``window_s`` seconds."""
+        """Return messages sent, received and deleted per second, over the last ``window_s`` seconds."""
         line = self._lines.get(key)
         if line is None:
             return 0.0, 0.0, 0.0
@@ -97,9 +100,9 @@ class Rates:
         )
 
     def series(self, key: Key, window_s: int) -> dict[str, list[float]]:
-        """Return the rates a second of each period of the last ``window_s`` seconds, the oldest first.
+        """Return the rates per second in each period of the last ``window_s`` seconds, the oldest first.
 
-        ``age_s`` tells how long ago each period ended.
+        ``age_s`` has the seconds since the end of each period.
         """
         slots = self._slots(window_s)
         line = self._lines.get(key) or Line(0)
@@ -116,5 +119,5 @@ class Rates:
 
 
 def _moved(new: Counts, old: Counts) -> Counts:
-    """What moved from the old counts to the new ones; those of a queue that was made anew begin at 0 again."""
+    """Return the increase of each count, at least 0: the counts of a queue that was created again restart at 0."""
     return max(0, new[0] - old[0]), max(0, new[1] - old[1]), max(0, new[2] - old[2])

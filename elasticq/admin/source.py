@@ -1,4 +1,4 @@
-"""What the admin port asks of its member; the server provides it."""
+"""The interface of a member to its admin port. The server implements it."""
 
 from collections.abc import Callable, Iterator
 from typing import Protocol
@@ -24,8 +24,8 @@ from elasticq.runtime.meter import Meter
 class Waiting(Struct, frozen=True):
     """A receive that waits at a queue for messages.
 
-    owner, queue: of the queue (model/names.py); left_ms: how long it still waits at most; member: the name of the
-    member that its client asked; address: of the client, empty where it asked another member.
+    owner, queue: of the queue (model/names.py); left_ms: until its wait ends; member: the name of the member that its
+    client called; address: the client's, empty if it called another member.
     """
 
     owner: str
@@ -36,9 +36,9 @@ class Waiting(Struct, frozen=True):
 
 
 class Event(Struct, frozen=True):
-    """Something that the log tells once: what happened to the cluster, or which queue was purged or deleted by whom.
+    """An event in the log: a change in the cluster, or the purge or deletion of a queue.
 
-    time_ms: wall-clock ms since the epoch, of this member.
+    time_ms: this member's wall clock, in ms since the epoch.
     """
 
     time_ms: int
@@ -48,12 +48,11 @@ class Event(Struct, frozen=True):
 
 
 class SubscriptionCounts(Struct, frozen=True):
-    """What this member, as the master, did for a subscription since its process began.
+    """The deliveries of this member, as the master, to one subscription since the process started.
 
-    topic: owner and name; key: the end of the subscription's ARN; queue: the name of the queue that it is, empty for
-    a web server; delivered: copies that its queue took, or posts that its web server took; retried: posts that
-    failed and are tried again; failed: copies that were refused, and posts that were given up, which its dead-letter
-    queue has instead, if there is one.
+    topic: owner and name; key: the end of the subscription's ARN; queue: the name of its queue, empty for a web
+    server; delivered: copies or posts that were accepted; retried: posts that failed and are retried; failed: copies
+    that were refused, and posts without further retries. Failed ones are in the dead-letter queue, if there is one.
     """
 
     topic: tuple[str, str]
@@ -66,116 +65,117 @@ class SubscriptionCounts(Struct, frozen=True):
 
 
 FindSubscription = Callable[[str, str], SubscriptionSet | None]
-"""Called with a protocol and an endpoint; returns the subscription of that endpoint, None where there is none."""
+"""A function that returns the subscription with a protocol and an endpoint, None if there is none."""
 
 
 class AdminSource(Protocol):
-    """The member behind an admin port. Its methods are called in the loop; only ``order`` and ``ask`` may take time."""
+    """The member behind an admin port. Its methods run in the loop. Only the asynchronous ones may take time."""
 
     @property
     def node_name(self) -> str:
-        """The ``--node-id``."""
+        """Return the ``--node-id``."""
 
     @property
     def stopping(self) -> bool:
-        """Whether the member stops: it is not ready then, whatever ``status`` says."""
+        """Return whether the member stops. If so, it is not ready, even if ``status`` has ``ready``."""
 
     def health(self) -> str:
-        """Return one line: OK, the durability where that is not the full one, and whether the build is compiled."""
+        """Return one line: OK, the durability if it is reduced, and whether the build is compiled."""
 
     def status(self) -> NodeStatus:
-        """Return the node's status at this moment."""
+        """Return the node's current status."""
 
     def leases(self, limit: int) -> list[LeaseStatus]:
-        """Return at most ``limit`` leases as this member knows them at this moment."""
+        """Return at most ``limit`` leases that this member knows."""
 
     def groups(self, limit: int) -> list[GroupStatus]:
-        """Return at most ``limit`` consumer groups as this member knows them at this moment."""
+        """Return at most ``limit`` consumer groups that this member knows."""
 
     def metrics(self) -> dict[str, float]:
-        """Return more figures by name without ``elasticq_``; a name that ends in ``_total`` is a counter."""
+        """Return more figures by name, without the prefix ``elasticq_``. Names of counters end in ``_total``."""
 
     def histograms(self) -> dict[str, tuple[str, Histogram]]:
-        """Return what took how many seconds: (meaning, figures) by name without ``elasticq_``."""
+        """Return histograms of durations in seconds: (help text, histogram) by name without ``elasticq_``."""
 
     def meter(self) -> Meter:
-        """Return the counts of what clients asked of this member."""
+        """Return the counts and durations of clients' calls to this member."""
 
     def pushes(self) -> dict[tuple[str, str], tuple[int, int, int]]:
-        """Return what became of notifications to web servers: delivered, tried again, given up, by owner and name of
-        the topic."""
+        """Return counts of posts to web servers: (delivered, retried, failed) by owner and name of the topic."""
 
     def delivered_in_steps(self) -> dict[tuple[str, str], PublishCounts]:
-        """Return what this member stored, as the master, of publishes to more subscriptions than an entry holds, by
-        owner and name of the topic."""
+        """Return counts of deliveries that this member, as the master, made after the publish was answered.
+
+        They are by owner and name of the topic, and happen for publishes to more subscriptions than an entry holds.
+        """
 
     def topics(self) -> Iterator[tuple[TopicSet, list[SubscriptionSet]]]:
-        """Yield each topic with its subscriptions, as they are when it is its turn."""
+        """Yield each topic with its subscriptions, read at the time of the step."""
 
     def topic(self, owner: str, name: str) -> tuple[TopicSet, FindSubscription] | None:
-        """Return one topic, and what finds a subscription of it; None where there is no such topic."""
+        """Return a topic and a function that finds its subscriptions, None if the topic does not exist."""
 
     def subscriptions(self) -> Iterator[SubscriptionCounts]:
-        """Yield the counts of each subscription for which something was done, as they are when it is its turn."""
+        """Yield the counts of each subscription that has some, read at the time of the step."""
 
     def subscription(self, key: str) -> SubscriptionCounts | None:
-        """Return the counts of one subscription, by the end of its ARN; None where nothing was done for it."""
+        """Return the counts of one subscription, by the end of its ARN, None if it has none."""
 
     def expired(self) -> dict[tuple[str, str], int]:
-        """Return how many messages this member, as the master, removed as expired, by owner and name of the queue."""
+        """Return how many expired messages this member, as the master, removed, by owner and name of the queue."""
 
     def queues(self) -> Iterator[QueueFigures]:
-        """Yield the figures of each queue as they are when it is its turn; the caller may take its time."""
+        """Yield the figures of each queue, read at the time of the step. The caller may pause between steps."""
 
     def queue(self, owner: str, name: str) -> QueueFigures | None:
-        """Return the figures of one queue, None where there is none; ``is_dead_letter_queue`` is not told."""
+        """Return the figures of one queue, None if it does not exist. ``is_dead_letter_queue`` is always false."""
 
     def in_flight(self, owner: str, name: str, limit: int) -> InFlight | None:
-        """Return what is in flight in a queue, with at most ``limit`` messages; None where there is no such queue."""
+        """Return what is in flight in a queue, with at most ``limit`` messages. Return None if it does not exist."""
 
     def group_order(self, owner: str, name: str, wanted: str, groups_max: int, messages_max: int) -> GroupOrder | None:
-        """Return how messages stand in groups whose ids contain ``wanted``; None where a queue has no groups."""
+        """Return the order of messages in groups whose ids contain ``wanted``, None if the queue has no such order."""
 
     async def ask(self, member_id: str, kind: str, body: bytes, timeout_s: float) -> Answer:
-        """Return what another member answers to a question, asked over the link to it. Raises NotAnswered."""
+        """Return another member's answer to a question, sent over the link to it. Raise NotAnswered without one."""
 
     async def order(self, order: Order) -> OrderOutcome:
-        """Carry out an order and return what became of it. Raises RuntimeStopped if the runtime stops meanwhile."""
+        """Execute an order and return its outcome. Raise RuntimeStopped if the runtime stops meanwhile."""
 
     @property
     def rates(self) -> Rates:
-        """How many messages went in and out through this member."""
+        """Return the rates of messages through this member."""
 
     @property
     def account(self) -> str:
-        """The ``node.account``, whose queues are shown where no other account is named."""
+        """Return the ``node.account``, which is used if a request names no account."""
 
     @property
     def region(self) -> str:
-        """The ``node.region``."""
+        """Return the ``node.region``."""
 
     @property
     def endpoint(self) -> str:
-        """scheme://host:port of the SQS port, for the QueueUrls of answers."""
+        """Return scheme://host:port of the SQS port, for the QueueUrls of answers."""
 
     @property
     def is_read_only(self) -> bool:
-        """Whether the admin port may change nothing (``admin.read_only``)."""
+        """Return whether the admin port is read-only (``admin.read_only``)."""
 
     async def execute(self, command: Command, owner: str) -> Result:
         """Execute a command of SQS for an owner (model/names.py), here or at the master.
 
-        Raises SqsError, or RuntimeStopped if the runtime stops meanwhile.
+        Raise SqsError if it fails, RuntimeStopped if the runtime stops meanwhile.
         """
 
     def consumers(self) -> dict[tuple[str, str], int]:
-        """Return how many receives wait at each queue with some, by owner and name: of all members at the master."""
+        """Return how many receives wait at each queue, by owner and name. The master counts those of all members."""
 
     def waiting(self, limit: int) -> list[Waiting]:
-        """Return at most ``limit`` receives that wait at this member: all of the cluster's at the master."""
+        """Return at most ``limit`` receives that wait at this member. The master returns those of all members."""
 
     def tasks(self, limit: int) -> list[Task]:
-        """Return what goes on in the background, with ``limit`` of a kind at most."""
+        """Return the work that is done in the background, with at most ``limit`` tasks of a kind."""
 
     def events(self) -> list[Event]:
-        """Return what the log told last, the newest first."""
+        """Return the latest events of the log, the newest first."""

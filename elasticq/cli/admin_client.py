@@ -1,4 +1,4 @@
-"""A client of one member's admin port: what it and the other members see of their cluster, and orders to the master."""
+"""A client of one member's admin port: the views of its cluster's members, and orders to the master."""
 
 from typing import Any, Final
 from urllib.parse import quote
@@ -8,29 +8,29 @@ from elasticq.cli.ask import Answer, Unreachable, ask
 ADMIN_PORT: Final = 9325
 STATUS_S: Final = 8
 ORDER_S: Final = 70
-"""A little more than the admin port itself waits for another member (admin/asking.py)."""
+"""A little more than the time that the admin port waits for another member (admin/asking.py)."""
 NOT_ASKED: Final = 501
 NO_ANSWER: Final = 502
 BUSY: Final = 503
 
 
 class Failure(Exception):
-    """The order was not done, or nobody knows; the text is for the operator."""
+    """An order that was not executed, or whose result is unknown. The text is for the operator."""
 
 
 class AdminClient:
-    """``url``: of the admin port; ``token``: empty where the port wants none."""
+    """A client of the admin port at ``url``. token: empty if the port needs none."""
 
     def __init__(self, url: str, token: str = "") -> None:
         self.url = url
         self._token = token
 
     def view(self) -> dict[str, Any]:
-        """The member's page /cluster. Raises BadUrl, Unreachable, Failure."""
+        """Return the member's page /cluster. Raise BadUrl, Unreachable or Failure if there is none."""
         return self._page(self._get("/cluster"))
 
     def events(self) -> list[dict[str, Any]]:
-        """What the member's log told last, the newest first. Raises as ``view``."""
+        """Return the latest events of the member, the newest first. Raise the errors of ``view``."""
         answer = self._get("/cluster/events")
         if "events" not in answer.document:
             raise Failure(self._refusal(answer))
@@ -38,10 +38,10 @@ class AdminClient:
         return found
 
     def view_of(self, seen: dict[str, Any], member_id: str) -> dict[str, Any]:
-        """The page /cluster of the member with this id; ``seen``: the page of the member that is asked.
+        """Return the page /cluster of the member with this id. seen: the page of this client's member.
 
-        That one asks the other over their link. Where a version is too old for that, the other one's admin port is
-        asked, and must be answered by that member. Raises as ``view``.
+        This client's member asks the other one over their link. If one of them is too old for that, the client asks
+        the other member's admin port itself, and checks that this very member answers. Raise the errors of ``view``.
         """
         if seen["member"] == member_id:
             return self.view()
@@ -54,7 +54,7 @@ class AdminClient:
         return self._directly(seen, member_id).view()
 
     def order(self, order: str, member: str = "") -> str:
-        """Give an order to the master that this member knows; return what it did. Raises as ``view``."""
+        """Give an order to the master that this member knows. Return the result. Raise the errors of ``view``."""
         seen = self.view()
         if seen["master"] is None:
             raise Failure(f"{seen['node']} knows no master: {seen['reason'] or 'wait for an election'}")
@@ -78,26 +78,26 @@ class AdminClient:
         if answer.status in (401, 403) or (answer.status != 200 and "error" in answer.document):
             raise Failure(self._refusal(answer))
         if answer.status != 200 or "members" not in answer.document:
-            raise Failure(f"{self.url} is no admin port of elasticq (HTTP {answer.status})")
+            raise Failure(f"{self.url} is not an admin port of elasticq (HTTP {answer.status})")
         return answer.document
 
     def _directly(self, seen: dict[str, Any], member_id: str) -> "AdminClient":
-        """A client of another member's own admin port, which that member itself answers."""
+        """Return a client of another member's own admin port. Raise Failure unless that very member answers there."""
         row = next((row for row in seen["members"] if row["id"] == member_id), None)
         if row is None or not row["admin"]:
             name = member_id if row is None else row["name"]
-            raise Failure(f"{name} has no admin port that is known here: ask it with --admin URL")
+            raise Failure(f"the admin port of {name} is not known here: give it with --admin URL")
         client = AdminClient(str(row["admin"]), self._token)
         _checked(client.view(), member_id, client.url)
         return client
 
     def _refusal(self, answer: Answer) -> str:
-        told = answer.document.get("refused") or answer.document.get("error")
-        return str(told) if told else f"{self.url} answers HTTP {answer.status}"
+        reason = answer.document.get("refused") or answer.document.get("error")
+        return str(reason) if reason else f"{self.url} answers HTTP {answer.status}"
 
 
 def master_of(seen: dict[str, Any]) -> str:
-    """Return the id of the master that a member's page tells of. Raises Failure."""
+    """Return the id of the master in a member's page. Raise Failure if it has none."""
     if seen["role"] == "master":
         return str(seen["member"])
     found = [str(row["id"]) for row in seen["members"] if row["role"] == "master"]
@@ -107,11 +107,11 @@ def master_of(seen: dict[str, Any]) -> str:
 
 
 def _checked(seen: dict[str, Any], member_id: str, where: str) -> dict[str, Any]:
-    """Return the page if it is that of the member that was meant. Raises Failure."""
+    """Return the page if it is that of the member with this id, else raise Failure."""
     if seen.get("member") == member_id:
         return seen
     name = member_id.rpartition("-")[0] or member_id
     raise Failure(
-        f"{where} leads to {seen.get('node')} ({seen.get('member')}), and not to {name} ({member_id}): admin.host of "
-        f"{name} must be an address that leads there, or bring all members to one version"
+        f"{where} leads to {seen.get('node')} ({seen.get('member')}), not to {name} ({member_id}): set admin.host of "
+        f"{name} to an address that leads to it, or upgrade all members to one version"
     )

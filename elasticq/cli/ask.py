@@ -1,6 +1,6 @@
 """One HTTP request to a server, by the standard library.
 
-Its HTTP is imported by the first request: every command imports this module, and a server that starts sends none.
+The first request imports the library's HTTP client: all commands import this module, but ``server`` sends no request.
 """
 
 import json
@@ -14,15 +14,15 @@ ANSWER_BYTES_MAX: Final = 1_048_576
 
 
 class BadUrl(Exception):
-    """The URL is not an http URL with a host."""
+    """A URL that is not an http or https URL with a host."""
 
 
 class Unreachable(Exception):
-    """Nobody answers at the URL, or the answer is not HTTP."""
+    """A URL where no server answers, or not with HTTP."""
 
 
 class Answer(NamedTuple):
-    """A response. ``document``: the JSON object in its body, empty if there is none."""
+    """A response. document: the JSON object in its body, empty if there is none."""
 
     status: int
     document: dict[str, Any]
@@ -37,9 +37,9 @@ def ask(
     port: int | None = None,
     token: str = "",
 ) -> Answer:
-    """Send a request to the server at ``url`` and return its answer; ``port`` where the URL has none.
+    """Send a request to the server at ``url`` and return its answer. Raise BadUrl or Unreachable without one.
 
-    Raises BadUrl, Unreachable. A certificate is judged by the system's authorities, or those in SSL_CERT_FILE.
+    port: the default if the URL has none. The system's authorities, or those in SSL_CERT_FILE, verify certificates.
     """
     from http.client import HTTPException
 
@@ -68,8 +68,8 @@ def _connection(url: str, port: int | None, timeout_s: float) -> "HTTPConnection
         if address.scheme == "https" and address.hostname:
             return HTTPSConnection(address.hostname, address.port or port, timeout=timeout_s)
     except (ValueError, HTTPException) as error:
-        raise BadUrl(f"{url} is no http URL: {error}") from error
-    raise BadUrl(f"{url} is no http URL")
+        raise BadUrl(f"{url} is not an http URL: {error}") from error
+    raise BadUrl(f"{url} is not an http URL")
 
 
 def _object(body: bytes) -> dict[str, Any]:

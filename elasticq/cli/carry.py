@@ -1,11 +1,11 @@
-"""Exports messages of a queue as JSON lines, and imports them into a queue.
+"""The export of a queue's messages as JSON lines, and their import into a queue.
 
-A line has the names of SendMessage, so that it can be sent again (MessageBody, MessageAttributes with
-binary values in base64, MessageSystemAttributes, MessageGroupId, MessageDeduplicationId), and also
-MessageId, SentTimestamp, ReceiveCount and others, which import ignores.
+A line has the members of SendMessage, so it can be sent again: MessageBody, MessageAttributes (binary values in
+base64), MessageSystemAttributes, MessageGroupId, MessageDeduplicationId. The import ignores its other members, such as
+MessageId, SentTimestamp and ReceiveCount.
 
-Export without --drain changes nothing. With it a message is deleted when its line is on the disk:
-interrupted in between, the message is in the file and in the queue, never in neither.
+An export without --drain changes nothing. With --drain, a message is deleted when its line is on the disk. If the
+export is interrupted in between, the message is in both the file and the queue.
 """
 
 import json
@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from elasticq.cli.exits import EXIT_INTERRUPTED
-from elasticq.cli.show import Interrupt, bar, json_lines, tell
+from elasticq.cli.show import Interrupt, bar, json_lines, report
 
 if TYPE_CHECKING:
     from elasticq.client import Sqs
 
 PAGE: Final = 1_000
 BATCH: Final = 10
-BATCH_BYTES: Final = 1_000_000  # of 1,048,576; the rest is for attributes' small change
+BATCH_BYTES: Final = 1_000_000  # less than the limit of 1,048,576, which also counts names and types
 DRAIN_WAIT_S: Final = 2
 DRAIN_VISIBILITY_S: Final = 120
 SENT: Final = (
@@ -39,18 +39,18 @@ OF_SYSTEM: Final = ("SentTimestamp", "SenderId", "SequenceNumber", "DeadLetterQu
 
 
 class Stopped(Exception):
-    """The command has not done all that it was asked for; the text says how far it came."""
+    """The early end of a command. The text says how much was done."""
 
 
 def must_be_elasticq(endpoint: str, wish: str) -> None:
-    """Raise Stopped if the endpoint is another server than elasticq."""
+    """Raise Stopped if the endpoint is not an elasticq server."""
     from elasticq.client import is_elasticq
 
     if not is_elasticq(endpoint):
         raise Stopped(f"{endpoint} is not elasticq: {wish} is not possible there")
 
 
-# --- out ----------------------------------------------------------------------------
+# --- export -------------------------------------------------------------------------
 
 
 def line_of(message: dict[str, Any]) -> dict[str, Any]:
@@ -66,8 +66,8 @@ def line_of(message: dict[str, Any]) -> dict[str, Any]:
     line["MessageId"] = message["MessageId"]
     line |= {name: system[name] for name in OF_SYSTEM if name in system}
     line["ReceiveCount"] = int(system.get("ApproximateReceiveCount", 0))
-    told = ("State", "Sequence", "Partition", "Priority", "DeliverAt")
-    return line | {name: message[name] for name in told if name in message}
+    extras = ("State", "Sequence", "Partition", "Priority", "DeliverAt")
+    return line | {name: message[name] for name in extras if name in message}
 
 
 def _text(attribute: dict[str, Any]) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def _text(attribute: dict[str, Any]) -> dict[str, Any]:
 
 
 def export(client: "Sqs", url: str, file: str, total: int, place: str, *, drain: bool) -> int:
-    """``place``: the queue, as the operator is told of it."""
+    """Write the messages of a queue to a file. Return the exit status. place: the queue, for messages to the user."""
     take = _drain if drain else _look
     with _target(file) as out, Interrupt() as interrupt, bar("exporting", total) as show:
         written = 0
@@ -88,13 +88,13 @@ def export(client: "Sqs", url: str, file: str, total: int, place: str, *, drain:
                 os.fsync(out.fileno())
             written += len(lines)
             show(written)
-    tell(f"{written} messages {'taken out' if drain else 'written'} of {place}")
+    report(f"{written} messages {'taken out' if drain else 'written'} of {place}")
     return EXIT_INTERRUPTED if interrupt.asked else 0
 
 
 @contextmanager
 def _target(file: str) -> Iterator[IO[str]]:
-    """Open a new file, or stdout for ``-``. One that exists is refused: its lines would be lost, or mixed up."""
+    """Open a new file, or stdout for ``-``. Raise FileExistsError if the file exists, to protect its lines."""
     if file == "-":
         yield sys.stdout
         return
@@ -111,7 +111,7 @@ def _look(client: "Sqs", url: str, interrupt: Interrupt) -> Iterator[list[dict[s
 
 
 def _drain(client: "Sqs", url: str, interrupt: Interrupt) -> Iterator[list[dict[str, Any]]]:
-    """Receive and delete messages; each yield returns when the lines that it gave are safe."""
+    """Receive messages, yield their lines, and delete them when the caller asks for more: then the lines are safe."""
     wanted = {"MaxNumberOfMessages": BATCH, "WaitTimeSeconds": DRAIN_WAIT_S, "VisibilityTimeout": DRAIN_VISIBILITY_S}
     names = {"AttributeNames": ["All"], "MessageAttributeNames": ["All"]}
     while not interrupt.asked:
@@ -122,14 +122,14 @@ def _drain(client: "Sqs", url: str, interrupt: Interrupt) -> Iterator[list[dict[
         handles = [{"Id": str(at), "ReceiptHandle": each["ReceiptHandle"]} for at, each in enumerate(messages)]
         failed = client.delete_message_batch(QueueUrl=url, Entries=handles).get("Failed", [])
         if failed:
-            raise Stopped(f"{len(failed)} messages are written and could not be deleted: {failed[0]['Message']}")
+            raise Stopped(f"{len(failed)} messages are written but could not be deleted: {failed[0]['Message']}")
 
 
-# --- in -----------------------------------------------------------------------------
+# --- import -------------------------------------------------------------------------
 
 
 def load(client: "Sqs", url: str, file: str, skip: int, place: str) -> int:
-    """``place``: the queue, as the operator is told of it."""
+    """Send the lines of a file, except the first ``skip``. Return the exit status. place: the queue, for the user."""
     source = sys.stdin if file == "-" else Path(file).open(encoding="utf-8")  # noqa: SIM115
     with source:
         entries = (_entry(line, number) for number, line in enumerate(source, 1) if number > skip)
@@ -137,7 +137,7 @@ def load(client: "Sqs", url: str, file: str, skip: int, place: str) -> int:
 
 
 def _total(file: str) -> int | None:
-    """Return how many lines the file has; None for what can be read once only, as a pipe."""
+    """Return how many lines the file has, None if it can be read only once, such as a pipe."""
     path = Path(file)
     if file == "-" or not path.is_file():
         return None
@@ -153,7 +153,7 @@ def _entry(line: str, number: int) -> dict[str, Any]:
             if "BinaryValue" in attribute:
                 attribute["BinaryValue"] = b64decode(attribute["BinaryValue"], validate=True)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise Stopped(f"line {number} is no message: {error!r}") from error
+        raise Stopped(f"line {number} is not a message: {error!r}") from error
     return entry
 
 
@@ -168,10 +168,10 @@ def send_all(
     as_json: bool = False,
     into: str = "",
 ) -> int:
-    """Send the lines in their order, batch after batch.
+    """Send the messages in their order, in batches. Return the exit status. Raise Stopped if one is refused.
 
-    before: how many lines were skipped; total: how many there are with those, None where that is not known;
-    into: what the operator is told of the queue.
+    done: the participle for the report, such as "sent"; before: how many lines were skipped; total: how many there
+    are, including those, None if unknown; into: the end of the report, such as " into jobs".
     """
     sent = 0
     with Interrupt() as interrupt, bar("sending", total) as show:
@@ -182,27 +182,27 @@ def send_all(
                 sent += _send_batch(client, url, batch, before + sent)
                 show(before + sent)
         except (Stopped, OSError) as error:
-            raise Stopped(f"{error}; {sent} messages are {done}{_how_to_go_on(before + sent, done)}") from error
+            raise Stopped(f"{error}; {sent} messages are {done}{_continue_hint(before + sent, done)}") from error
     if as_json:
         json_lines([{"sent": sent}])
     else:
-        tell(f"{sent} messages {done}{into}")
+        report(f"{sent} messages {done}{into}")
     if interrupt.asked:
-        tell(f"interrupted{_how_to_go_on(before + sent, done)}")
+        report(f"interrupted{_continue_hint(before + sent, done)}")
         return EXIT_INTERRUPTED
     return 0
 
 
-def _how_to_go_on(lines: int, done: str) -> str:
-    return f": go on with --skip {lines}" if done == "imported" else ""
+def _continue_hint(lines: int, done: str) -> str:
+    return f": continue with --skip {lines}" if done == "imported" else ""
 
 
 def batches(
     entries: Iterable[dict[str, Any]], body: str = "MessageBody", bytes_max: int = BATCH_BYTES
 ) -> Iterator[list[dict[str, Any]]]:
-    """Yield as many lines at a time as one call may have. A line that is too long even alone is left to the server.
+    """Yield batches of messages that fit into one call each. A message that is too long is a batch of its own.
 
-    body: the member that is the message.
+    body: the member with the body. The server refuses messages that are too long.
     """
     batch: list[dict[str, Any]] = []
     size_bytes = 0
@@ -229,10 +229,10 @@ def _send_batch(client: "Sqs", url: str, batch: list[dict[str, Any]], before: in
 
 
 def check_taken(answer: dict[str, Any], batch: list[dict[str, Any]], before: int) -> None:
-    """Raises Stopped if a message of the batch was refused; ``before``: how many messages went before it."""
+    """Raise Stopped if a message of the batch was refused. before: how many messages came before the batch."""
     failed = answer.get("Failed", [])
     if failed:
         first = min(failed, key=lambda each: int(each["Id"]))
-        told = f"message {before + int(first['Id']) + 1} was refused: {first['Code']}: {first.get('Message', '')}"
+        refusal = f"message {before + int(first['Id']) + 1} was refused: {first['Code']}: {first.get('Message', '')}"
         others = len(batch) - len(failed)
-        raise Stopped(f"{told} ({others} others of its {len(batch)} were taken)" if others else told)
+        raise Stopped(f"{refusal} ({others} others of its batch of {len(batch)} were accepted)" if others else refusal)

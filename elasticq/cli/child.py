@@ -1,7 +1,6 @@
-"""``python -m elasticq.cli.child``: the command line for a parent that holds the other end of standard input.
+"""The command line in a child process: ``python -m elasticq.cli.child``. Its parent holds the other end of its stdin.
 
-When standard input ends, which the kernel sees to however the parent died, this process ends at once: nothing
-that was acknowledged is lost by it, and nobody is left to ask for a slower end.
+When the parent dies, the kernel closes stdin, and this process ends at once. No acknowledged message is lost by that.
 """
 
 import sys

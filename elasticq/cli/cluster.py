@@ -1,4 +1,4 @@
-"""elasticq cluster: looks at a cluster and gives orders to its master, through the admin ports."""
+"""The commands ``elasticq cluster``: they show a cluster and give orders to its master, through the admin ports."""
 
 import argparse
 import json
@@ -22,35 +22,41 @@ _COLUMNS: Final = ("NAME", "ROLE", "VOTER", "LINKED", "LAG", "PEERS", "SQS", "AD
 
 def add_cluster(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    status = _add(commands, "status", "what one member sees of the cluster", _status)
-    status.add_argument("--json", action="store_true", help="the answer as it came")
-    for name, told in (
+    status = _add(commands, "status", "show the cluster as one member sees it", _status)
+    status.add_argument("--json", action="store_true", help="print the answer as JSON")
+    for name, words in (
         ("add", "make the learner MEMBER a voter"),
-        ("remove", "take the voter MEMBER out, dead or alive"),
-        ("replace", "put the member that came under the name MEMBER with a new disk in the old one's place"),
+        ("remove", "remove the voter MEMBER, dead or alive"),
+        ("replace", "make the learner MEMBER a voter in place of the dead voter with the same name"),
     ):
-        _add(commands, name, told, _order).add_argument("member", metavar="MEMBER", help="its --node-id or member id")
-    transfer = _add(commands, "transfer", "hand the mastership over, to MEMBER or the one with the newest log", _order)
+        _add(commands, name, words, _order).add_argument("member", metavar="MEMBER", help="its --node-id or member id")
+    transfer = _add(
+        commands, "transfer", "hand the mastership over to MEMBER, or the voter with the newest log", _order
+    )
     transfer.add_argument("member", nargs="?", default="", metavar="MEMBER")
     check = _add(commands, "verify", "compare the rows of all members, each part at one place in the log", _verify)
-    check.add_argument("--wait-s", type=float, default=300, metavar="S", help="for the slowest member (300)")
-    _add(commands, "events", "what a member's log told last: elections, members, disks, purges and deletes", _events)
-    force = commands.add_parser("force-new", help="make DIR of a stopped server a cluster of one, when most are lost")
+    words = "wait so long for the slowest member (300)"
+    check.add_argument("--wait-s", type=float, default=300, metavar="S", help=words)
+    _add(commands, "events", "show the latest events of a member: elections, links, disks, purges, deletions", _events)
+    words = "make DIR of a stopped server a cluster of one, if most members are lost"
+    force = commands.add_parser("force-new", help=words)
     force.add_argument("directory", type=Path, metavar="DIR")
     force.add_argument("--yes", action="store_true", help="do not ask")
     force.set_defaults(run=data.force_new)
 
 
-def _add(commands: Any, name: str, told: str, run: Any) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = commands.add_parser(name, help=told)
-    parser.add_argument("--admin", default=DEFAULT_ADMIN, metavar="URL", help=f"any member ({DEFAULT_ADMIN})")
-    parser.add_argument("--token-file", metavar="FILE", help="the members' admin.token_file, where they have one")
-    parser.set_defaults(run=lambda options: _told(run, options), order=name)
+def _add(commands: Any, name: str, words: str, run: Any) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=words)
+    parser.add_argument(
+        "--admin", default=DEFAULT_ADMIN, metavar="URL", help=f"admin port of any member ({DEFAULT_ADMIN})"
+    )
+    parser.add_argument("--token-file", metavar="FILE", help="the members' admin.token_file, if they have one")
+    parser.set_defaults(run=lambda options: _run(run, options), order=name)
     return parser
 
 
 def _client(options: argparse.Namespace) -> AdminClient:
-    """A client of the member that ``--admin`` names. Raises Failure where the token's file cannot be read."""
+    """Return a client of the member that ``--admin`` names. Raise Failure if the token's file cannot be read."""
     from elasticq.server.auth import read_token
 
     try:
@@ -59,13 +65,13 @@ def _client(options: argparse.Namespace) -> AdminClient:
         raise Failure(str(error)) from error
 
 
-def _told(run: Any, options: argparse.Namespace) -> int:
+def _run(run: Any, options: argparse.Namespace) -> int:
     try:
         return int(run(options))
     except BadUrl as error:
         return refuse(str(error))
     except Unreachable as error:
-        hint = " (another member is named by --admin)" if options.admin == DEFAULT_ADMIN else ""
+        hint = " (--admin names another member)" if options.admin == DEFAULT_ADMIN else ""
         return fail(f"{error}{hint}")
     except Failure as error:
         return fail(str(error))
@@ -77,8 +83,8 @@ def _order(options: argparse.Namespace) -> int:
 
 
 def _verify(options: argparse.Namespace) -> int:
-    equal, told = verify(_client(options), options.wait_s)
-    print(told)
+    equal, line = verify(_client(options), options.wait_s)
+    print(line)
     return 0 if equal else 1
 
 
@@ -97,7 +103,7 @@ def _status(options: argparse.Namespace) -> int:
 
 
 def describe(seen: dict[str, Any]) -> str:
-    """Return for people to read what this member is and knows, then a line for each member."""
+    """Return the text of ``status``: the state of the member that was asked, then a line for each member."""
     state = "ready" if seen["ready"] else f"not ready: {seen['reason']}"
     head = [
         f"{seen['node']} is {seen['role']}, {state}",
@@ -105,13 +111,13 @@ def describe(seen: dict[str, Any]) -> str:
         f"  commit {seen['commit']}  applied {seen['applied']}",
     ]
     if seen["stale_ms"] > STALE_MS:
-        head.append(f"no master was heard for {seen['stale_ms']} ms: what follows may be old")
+        head.append(f"this member has not heard from a master for {seen['stale_ms']} ms: the rest may be old")
     if seen["discarded"]:
-        head.append(f"{seen['discarded']} acknowledged entries were dropped for a newer master's")
+        head.append(f"{seen['discarded']} acknowledged entries were discarded for those of a newer master")
     if seen.get("proxies"):
         head.append(f"proxies linked: {', '.join(seen['proxies'])}")
     waiting = [
-        f"{member['name']} came with a new disk: elasticq cluster replace {member['name']}"
+        f"{member['name']} has a new disk: elasticq cluster replace {member['name']}"
         for member in seen["members"]
         if member["replaces"]
     ]

@@ -1,4 +1,4 @@
-"""Commands on a data directory whose server is stopped: backup, restore, repair, force-new."""
+"""The commands on the data directory of a stopped server: backup, restore, repair, force-new."""
 
 import argparse
 from collections.abc import Callable
@@ -9,15 +9,15 @@ from elasticq.cli.exits import EXIT_DATA_IN_USE, fail
 
 
 def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    backup = commands.add_parser("backup", help="write what DIR holds to the new file FILE; its server must be stopped")
+    backup = commands.add_parser("backup", help="write the data of DIR, whose server must be stopped, to a new FILE")
     backup.add_argument("directory", type=Path, metavar="DIR")
     backup.add_argument("file", type=Path, metavar="FILE")
     backup.set_defaults(run=_backup)
-    restore = commands.add_parser("restore", help="make the new data directory DIR from a backup")
+    restore = commands.add_parser("restore", help="create the new data directory DIR from a backup")
     restore.add_argument("file", type=Path, metavar="FILE")
     restore.add_argument("directory", type=Path, metavar="DIR")
     restore.set_defaults(run=_restore)
-    repair = commands.add_parser("repair", help="salvage what can be read of a damaged DIR and say what is lost")
+    repair = commands.add_parser("repair", help="save all that is readable of a damaged DIR, and print what is lost")
     repair.add_argument("directory", type=Path, metavar="DIR")
     repair.set_defaults(run=_repair)
 
@@ -28,7 +28,7 @@ def force_new(options: argparse.Namespace) -> int:
     directory = options.directory
     if not options.yes and directory.is_dir():
         question = (
-            f"Make {directory} a cluster of its own, and lose what only the others had? Type the directory's name:"
+            f"Make {directory} a cluster of one, and lose all that only other members have? Type the directory's name:"
         )
         try:
             confirm("force-new", question, directory.resolve().name, "nothing was changed")
@@ -56,7 +56,7 @@ def _repair(options: argparse.Namespace) -> int:
 
 
 def _with_data(work: Callable[[], str]) -> int:
-    """Print what ``work`` returns, or why the data cannot be used."""
+    """Print the result of ``work``, or why the data cannot be used. Return the exit status."""
     from elasticq.storage.errors import DataError, DirectoryInUse, WrongFormat
 
     try:

@@ -1,7 +1,7 @@
-"""Exit status of the commands, and how errors are printed.
+"""The exit statuses of the commands, and the output of errors.
 
-0 stopped by a signal or all is well, 1 failure, 2 usage or settings, 3 port taken,
-4 data directory in use or of a newer format, 130 interrupted by Ctrl-C.
+0: success, or stopped by a signal; 1: failure; 2: usage or settings; 3: port taken; 4: data directory in use or of a
+newer format; 130: interrupted by Ctrl-C.
 """
 
 import sys
@@ -11,16 +11,16 @@ EXIT_FAILURE: Final = 1
 EXIT_USAGE: Final = 2
 EXIT_DATA_IN_USE: Final = 4
 EXIT_INTERRUPTED: Final = 130
-"""The exit status that shells expect of a program ended by Ctrl-C."""
+"""The exit status that shells expect of a program that Ctrl-C ended."""
 
 
 def fail(reason: str) -> int:
-    """Print on stderr why the command failed, and return EXIT_FAILURE."""
+    """Print on stderr why the command failed. Return EXIT_FAILURE."""
     print(f"elasticq: {reason}", file=sys.stderr)
     return EXIT_FAILURE
 
 
 def refuse(reason: str) -> int:
-    """Print on stderr what is wrong with the command's arguments, and return EXIT_USAGE."""
+    """Print on stderr what is wrong with the command's arguments. Return EXIT_USAGE."""
     print(f"elasticq: {reason}", file=sys.stderr)
     return EXIT_USAGE

@@ -1,7 +1,7 @@
-"""elasticq follow-master: labels this pod in Kubernetes while its member is the master.
+"""The command ``elasticq follow-master``: it labels this Kubernetes pod while its member is the master.
 
-A service that selects the label then leads to the master (docs/adr/0013). Runs as a container beside the member
-and asks its admin port, so the member itself holds no credentials of the cluster it runs in.
+A service that selects the label then leads to the master (docs/adr/0013). The command runs in a second container of
+the pod and asks the member's admin port. So the member itself needs no credentials of Kubernetes.
 """
 
 import argparse
@@ -25,19 +25,19 @@ MASTER: Final = "master"
 CREDENTIALS: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 EVERY_S: Final = 1.0
 AGAIN_S: Final = 60.0
-"""The label is set again after this time, as somebody may have removed it."""
+"""The label is set again after this time, because somebody may have removed it."""
 TIMEOUT_S: Final = 3.0
 ANSWER_BYTES_MAX: Final = 65_536
 
 
 class NotLabelled(Exception):
-    """The API server did not set the label; the text says why."""
+    """A failure of the API server to set the label. The text names the reason."""
 
 
 class Pod:
-    """Sets one pod's labels by the API server.
+    """The label of one pod, set through the API server.
 
-    credentials: the directory with token and ca.crt, as kubelet mounts it.
+    credentials: the directory with token and ca.crt that kubelet mounts.
     """
 
     def __init__(self, api: str, namespace: str, name: str, credentials: Path) -> None:
@@ -46,12 +46,12 @@ class Pod:
         self._credentials = credentials
 
     def label(self, value: str | None) -> None:
-        """Set the label to this value; None removes it. Raises NotLabelled."""
+        """Set the label to this value, or remove it for None. Raise NotLabelled if that fails."""
         from http.client import HTTPException
 
         body = json.dumps({"metadata": {"labels": {LABEL: value}}})
         try:
-            # The kubelet renews the token long before it ends, so it is read each time.
+            # The kubelet renews the token long before it expires, so it is read each time.
             token = (self._credentials / "token").read_text(encoding="ascii").strip()
             connection = self._connect()
         except (OSError, ValueError) as error:
@@ -80,7 +80,7 @@ class Pod:
 
 
 class Follower:
-    """Asks the member again and again whether it is the master, and sets the label to that."""
+    """The label that follows the member's role. ``look`` is called again and again."""
 
     def __init__(self, admin: str, pod: Pod) -> None:
         self._admin = admin
@@ -90,14 +90,14 @@ class Follower:
         self._trouble = ""
 
     def look(self, now_s: float) -> None:
-        """Ask once, and set the label if it has to change. Raises BadUrl."""
+        """Ask the member once, and set the label if it must change. Raise BadUrl if ``--admin`` is not a URL."""
         is_master = self._is_master()
         if is_master is self._known and now_s < self._known_until_s:
             return
         try:
             self._pod.label(MASTER if is_master else None)
         except NotLabelled as error:
-            self._tell(str(error))
+            self._print_once(str(error))
             self._known = None
             return
         if is_master is not self._known:
@@ -105,14 +105,14 @@ class Follower:
         self._known, self._known_until_s, self._trouble = is_master, now_s + AGAIN_S, ""
 
     def _is_master(self) -> bool:
-        """Tell whether the member is the master; one that does not answer counts as none: it cannot be sent to."""
+        """Return whether the member is the master. A member that does not answer is not, as nobody can reach it."""
         try:
             return ask(self._admin, "GET", "/master", TIMEOUT_S).status == 200
         except Unreachable:
             return False
 
-    def _tell(self, trouble: str) -> None:
-        """Print a text, but not twice in a row."""
+    def _print_once(self, trouble: str) -> None:
+        """Print a text on stderr, unless it was the last one printed."""
         if trouble != self._trouble:
             self._trouble = trouble
             fail(trouble)
@@ -120,8 +120,10 @@ class Follower:
 
 def add_follow_master(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--admin", required=True, metavar="URL", help="admin port of this pod's member")
-    parser.add_argument("--pod", default=os.environ.get("POD_NAME", ""), help="its name ($POD_NAME)")
-    parser.add_argument("--namespace", default=os.environ.get("POD_NAMESPACE", ""), help="($POD_NAMESPACE)")
+    parser.add_argument("--pod", default=os.environ.get("POD_NAME", ""), help="the pod's name ($POD_NAME)")
+    parser.add_argument(
+        "--namespace", default=os.environ.get("POD_NAMESPACE", ""), help="its namespace ($POD_NAMESPACE)"
+    )
     parser.add_argument("--api", default=_api(), metavar="URL", help="Kubernetes' API (from the pod's environment)")
     parser.add_argument(
         "--credentials", type=Path, default=CREDENTIALS, metavar="DIR", help="token and ca.crt of the service account"
@@ -130,17 +132,17 @@ def add_follow_master(parser: argparse.ArgumentParser) -> None:
 
 
 def _api() -> str:
-    """Return the API server's address, as Kubernetes gives it to each container."""
+    """Return the API server's URL from the variables that each container has, empty outside a pod."""
     host, port = os.environ.get("KUBERNETES_SERVICE_HOST", ""), os.environ.get("KUBERNETES_SERVICE_PORT", "443")
     return f"https://{f'[{host}]' if ':' in host else host}:{port}" if host else ""
 
 
 def _follow(options: argparse.Namespace) -> int:
-    """Look again and again until a signal comes."""
+    """Update the label every EVERY_S until a signal comes."""
     missing = [flag for flag in ("pod", "namespace", "api") if not getattr(options, flag)]
     if missing:
         return refuse(f"not in a pod: give --{' and --'.join(missing)}")
-    # The first process of a container is not ended by SIGTERM unless it says so.
+    # Without a handler, SIGTERM does not end the first process of a container.
     signal.signal(signal.SIGTERM, _end)
     signal.signal(signal.SIGINT, _end)
     follower = Follower(options.admin, Pod(options.api, options.namespace, options.pod, options.credentials))

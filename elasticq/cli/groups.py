@@ -1,4 +1,4 @@
-"""elasticq groups: looks at consumer groups, makes and changes them, and moves what their consumers hold."""
+"""The commands ``elasticq groups``: they show, create and change consumer groups, and move resources of consumers."""
 
 import argparse
 from typing import TYPE_CHECKING, Any, Final
@@ -17,23 +17,24 @@ SETTINGS: Final = ("SessionTimeoutMs", "RebalanceDelayMs", "MaxPerConsumer")
 
 def add_groups(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    _add(commands, "ls", "groups, and how much they share out among how many consumers", _ls)
-    show = _add(commands, "show", "what is set for a group, its consumers and who holds what", _show)
+    _add(commands, "ls", "list groups with the numbers of their resources and consumers", _ls)
+    show = _add(commands, "show", "show a group: its settings, its consumers and what each holds", _show)
     show.add_argument("group", metavar="GROUP")
-    change = _add(commands, "set", "make a group, or change it", _set)
+    change = _add(commands, "set", "create a group, or change it", _set)
     change.add_argument("group", metavar="GROUP", help="1 to 80 of A-Z a-z 0-9 _ . -")
     shared = change.add_mutually_exclusive_group()
-    shared.add_argument("--queue", action="append", metavar="NAME", help="share this queue out; may be repeated")
-    shared.add_argument("--prefix", metavar="PREFIX", help="share out all queues whose names begin so, later ones too")
-    shared.add_argument("--partitions-of", metavar="QUEUE", help="share out the partitions of this queue")
-    change.add_argument("--session-ms", type=int, metavar="MS", help="after so long a silent consumer is given up")
-    change.add_argument("--delay-ms", type=int, metavar="MS", help="wait so long for more changes before sharing out")
-    change.add_argument("--max-per-consumer", type=int, metavar="N", help="nobody holds more than so many; 0: no bound")
-    move = _add(commands, "move", "hand a resource over to a consumer", _move)
+    shared.add_argument("--queue", action="append", metavar="NAME", help="assign this queue; may be repeated")
+    shared.add_argument("--prefix", metavar="PREFIX", help="assign all queues whose names begin so, later ones too")
+    shared.add_argument("--partitions-of", metavar="QUEUE", help="assign the partitions of this queue")
+    change.add_argument("--session-ms", type=int, metavar="MS", help="end a consumer's session after so long a silence")
+    change.add_argument("--delay-ms", type=int, metavar="MS", help="wait so long for more changes before a rebalance")
+    words = "a consumer holds at most so many; 0: no bound"
+    change.add_argument("--max-per-consumer", type=int, metavar="N", help=words)
+    move = _add(commands, "move", "assign a resource to another consumer", _move)
     move.add_argument("group", metavar="GROUP")
     move.add_argument("resource", metavar="RESOURCE", help="a queue's name, or NAME/K for its partition K")
     move.add_argument("consumer", metavar="CONSUMER", help="its id or its name, as show prints them")
-    drain = _add(commands, "drain", "take everything from a consumer and give it nothing more", _drain)
+    drain = _add(commands, "drain", "take all resources from a consumer, and assign it no others", _drain)
     drain.add_argument("group", metavar="GROUP")
     drain.add_argument("consumer", metavar="CONSUMER", help="its id or its name, as show prints them")
     delete = _add(commands, "delete", "delete a group: its consumers stop, its queues stay", _delete)
@@ -41,8 +42,8 @@ def add_groups(parser: argparse.ArgumentParser) -> None:
     delete.add_argument("--yes", action="store_true", help="do not ask")
 
 
-def _add(commands: Any, name: str, told: str, run: Any) -> argparse.ArgumentParser:
-    parser = add_command(commands, name, told, URL_VARIABLE)
+def _add(commands: Any, name: str, words: str, run: Any) -> argparse.ArgumentParser:
+    parser = add_command(commands, name, words, URL_VARIABLE)
     parser.set_defaults(run=lambda options: run_with("Sqs", run, options))
     return parser
 
@@ -52,7 +53,7 @@ def _all(client: "Sqs") -> list[dict[str, Any]]:
 
 
 def _one(client: "Sqs", name: str) -> dict[str, Any]:
-    """Return a group. Raises Failure, which names the nearest group there is."""
+    """Return a group. Raise Failure, which suggests the most similar name, if it does not exist."""
     found = _all(client)
     for each in found:
         if each["GroupName"] == name:
@@ -65,7 +66,7 @@ def _ls(client: "Sqs", options: argparse.Namespace) -> int:
     if options.json:
         json_lines(found)
         return 0
-    heads = ["NAME", "SHARES OUT", "GENERATION", "RESOURCES", "FREE", "CONSUMERS", "WITHOUT WORK"]
+    heads = ["NAME", "ASSIGNS", "GENERATION", "RESOURCES", "FREE", "CONSUMERS", "WITHOUT WORK"]
     table(heads, [[str(value) for value in each.values()] for each in found])
     return 0
 
@@ -75,7 +76,7 @@ def _show(client: "Sqs", options: argparse.Namespace) -> int:
     if options.json:
         json_lines([group])
         return 0
-    print(f"shares out {one_line(shares_out(group))}")
+    print(f"assigns {one_line(shares_out(group))}")
     for name in ("Generation", *SETTINGS, "Moves", "RebalancedMs"):
         if name in group:
             print(f"{name}={group[name]}")
@@ -115,21 +116,21 @@ def _set(client: "Sqs", options: argparse.Namespace) -> int:
     }
     wanted = {name: value for name, value in given.items() if value is not None}
     if not wanted:
-        raise Misuse("nothing is to be set: say --queue, --prefix or --partitions-of, or what is to change")
+        raise Misuse("nothing to set: give --queue, --prefix or --partitions-of, or a setting to change")
     client.set_group(GroupName=options.group, **wanted)
     outcome(options.json, "group", options.group)
     return 0
 
 
 def _consumer(client: "Sqs", options: argparse.Namespace) -> str:
-    """Return the id of a consumer that is given by id or name. Raises Failure."""
+    """Return the id of a consumer that is given by id or name. Raise Failure unless exactly one matches."""
     consumers, given = _one(client, options.group)["Consumers"], options.consumer
     ids = [each["ConsumerId"] for each in consumers]
     named = [each["ConsumerId"] for each in consumers if each.get("ConsumerName") == given]
     if given in ids:
         return str(given)
     if len(named) > 1:
-        raise Failure(f"{len(named)} consumers are named {given}: say the id of one, {' or '.join(named)}")
+        raise Failure(f"{len(named)} consumers are named {given}: give the id of one, {' or '.join(named)}")
     if not named:
         known = ids + [each["ConsumerName"] for each in consumers if each.get("ConsumerName")]
         raise Failure(f"the group {options.group} has no consumer {given}{did_you_mean(given, known)}")

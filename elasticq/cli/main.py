@@ -1,6 +1,6 @@
-"""Reads the command line and calls the room that does the work.
+"""The entry of the command line: it parses the arguments and calls the package that does the work.
 
-Exit status: cli/exits.py. Rooms are imported by the command that needs them.
+Each command imports only the packages that it needs. exits.py lists the exit statuses.
 """
 
 import argparse
@@ -21,11 +21,11 @@ from elasticq.cli.topics import add_topics
 HEALTH_TIMEOUT_S: Final = 5
 DEFAULT_URL: Final = "http://127.0.0.1:9324"
 _OF_THE_PROGRAM: Final = ("-h", "--help", "--version")
-"""Options that do not belong to a command; all others are the server's where no command is named."""
+"""The options of the program. Without a command, all other options are those of ``server``."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; ``argv`` without the program's name. No command means ``server``."""
+    """Run one command and return its exit status. argv: without the program's name. No command means ``server``."""
     arguments = _without_java(sys.argv[1:] if argv is None else argv)
     if arguments[:1] == ["sim"]:
         from elasticq.sim.cli import main as simulate
@@ -37,20 +37,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     run: Any = options.run
     try:
         return int(run(options))
-    except KeyboardInterrupt:  # where nothing waits for it, as at a prompt
+    except KeyboardInterrupt:  # the command does not handle Ctrl-C here, such as at a prompt
         print(file=sys.stderr)
         return EXIT_INTERRUPTED
 
 
 def _without_java(argv: Sequence[str]) -> list[str]:
-    """Drop the arguments that ElasticMQ's command line has for java alone, and say so."""
+    """Drop the arguments that ElasticMQ's users pass to java, and print a note on each."""
     arguments: list[str] = []
     given = iter(argv)
     for argument in given:
         if argument == "-jar":
             print(f"elasticq: -jar {next(given, '')} is not needed", file=sys.stderr)
         elif argument.startswith(("-Xm", "-Xs", "-XX:")):
-            print(f"elasticq: {argument} is java's and changes nothing", file=sys.stderr)
+            print(f"elasticq: {argument} is an option of java and has no effect", file=sys.stderr)
         else:
             arguments.append(argument)
     return arguments
@@ -66,15 +66,17 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"elasticq {__version__}, {BUILD}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    add_server(commands.add_parser("server", help="serve SQS (the command when none is given)"))
+    add_server(commands.add_parser("server", help="serve SQS (the default command)"))
     health = commands.add_parser("health", help="exit 0 if the server at URL is alive, else 1")
     health.add_argument("url", nargs="?", default=DEFAULT_URL, metavar="URL")
     health.set_defaults(run=_health)
-    add_config(commands.add_parser("config", help="look at settings"))
-    add_queues(commands.add_parser("queues", help="look into queues, send, purge, redrive, export, import"))
-    add_topics(commands.add_parser("topics", help="look at topics, subscribe, publish"))
-    add_groups(commands.add_parser("groups", help="look at consumer groups, change them, move what they hold"))
-    add_cluster(commands.add_parser("cluster", help="look at a cluster and change it, by its admin port"))
+    add_config(commands.add_parser("config", help="check settings"))
+    add_queues(
+        commands.add_parser("queues", help="list and change queues; send, purge, redrive, export and import messages")
+    )
+    add_topics(commands.add_parser("topics", help="list and change topics, subscribe, publish"))
+    add_groups(commands.add_parser("groups", help="list and change consumer groups, move their queues"))
+    add_cluster(commands.add_parser("cluster", help="show and change a cluster, through its admin ports"))
     add_commands(commands)
     add_follow_master(commands.add_parser("follow-master", help="label this Kubernetes pod while it is the master"))
     commands.add_parser("sim", help="run seeds of the simulator (elasticq sim --help)")

@@ -1,4 +1,4 @@
-"""Parses the command line, and says what was likely meant where an option or a command is not known."""
+"""A parser of the command line whose errors suggest the most similar option or command."""
 
 import argparse
 import re
@@ -9,12 +9,13 @@ _LIKE: Final = 0.5
 
 
 class Parser(argparse.ArgumentParser):
-    """An ArgumentParser, also of each of its commands, whose errors name the nearest option or choice there is."""
+    """An ArgumentParser, also for each of its commands, whose errors suggest the most similar option or choice."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse, and end the program where something is not known, as only the parser of the command knows its options.
+        """Parse the arguments. End the program if one is unknown.
 
-        argparse would hand what is not known to the parser of the whole program, and have that end it.
+        argparse would pass unknown arguments on to the parser of the whole program. Only the parser of the command
+        knows the options that it can suggest.
         """
         found, unknown = super().parse_known_args(args, namespace)
         if unknown:
@@ -36,8 +37,8 @@ class Parser(argparse.ArgumentParser):
 
 
 def did_you_mean(given: str, known: list[str]) -> str:
-    """Return the end of an error, which names the nearest of the known names; empty if none is near."""
-    from difflib import get_close_matches  # wanted only where there is an error
+    """Return the end of an error text that suggests the most similar known name, empty if none is similar."""
+    from difflib import get_close_matches  # needed only after an error
 
     near = get_close_matches(given, known, 1, _LIKE)
     return f", did you mean {near[0]}?" if near else ""

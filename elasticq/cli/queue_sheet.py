@@ -1,4 +1,4 @@
-"""elasticq queues show: everything that is set for one queue, for people or as JSON."""
+"""The command ``elasticq queues show``: all settings of one queue, for people or as JSON."""
 
 import json
 import time
@@ -37,13 +37,13 @@ def counts_of(attributes: dict[str, str]) -> dict[str, int]:
 
 
 def region_of(attributes: dict[str, str]) -> str:
-    """Return the region that the queue's ARN names; empty where a server tells no ARN."""
+    """Return the region in the queue's ARN, empty if the server returns no ARN."""
     arn = attributes.get("QueueArn", "")
     return arn_region(arn) if arn.startswith("arn:") else ""
 
 
 def show(client: "Sqs", url: str, *, as_json: bool) -> None:
-    """Print the queue's counts, attributes, policies and tags. Raises SqsError."""
+    """Print the queue's counts, attributes, policies and tags. Raise SqsError if the queue cannot be read."""
     attributes = attributes_of(client, url)
     tags = dict(client.list_queue_tags(QueueUrl=url).get("Tags") or {})
     counts = counts_of(attributes)
@@ -77,7 +77,7 @@ def _readable(name: str, value: str) -> str:
 
 
 def _document(text: str) -> Any:
-    """Return what a policy says; its text where that is no JSON, as some servers keep whatever they are given."""
+    """Return a policy, decoded. Return its text if it is not JSON, as some servers store any text."""
     try:
         return json.loads(text)
     except ValueError:
@@ -85,5 +85,5 @@ def _document(text: str) -> Any:
 
 
 def _lines(document: Any) -> list[str]:
-    """Return the lines of a policy; control characters of its texts are escapes in JSON already."""
+    """Return the lines of a policy. In JSON, control characters of its texts are escapes already."""
     return json.dumps(document, indent=2).splitlines() if not isinstance(document, str) else [one_line(document)]

@@ -1,4 +1,4 @@
-"""elasticq queues: looks into queues and moves what is in them, at any SQS endpoint."""
+"""The commands ``elasticq queues``: they show and change queues and messages, at any SQS endpoint."""
 
 import argparse
 import json
@@ -15,7 +15,7 @@ from elasticq.cli import carry, queue_sheet
 from elasticq.cli.confirm import NotConfirmed, confirm
 from elasticq.cli.exits import EXIT_INTERRUPTED, fail, refuse
 from elasticq.cli.queue_sheet import attributes_of, counts_of, region_of
-from elasticq.cli.show import Interrupt, bar, json_lines, one_line, table, tell
+from elasticq.cli.show import Interrupt, bar, json_lines, one_line, report, table
 
 if TYPE_CHECKING:
     from elasticq.client import Sqs
@@ -26,95 +26,99 @@ RETRY_S: Final = 5
 LOOK_S: Final = 0.2
 STATES: Final = ("visible", "inflight", "delayed")
 BODY_SHOWN: Final = 60
-TIME_WORDS: Final = "ms of the epoch, or as 2027-01-31T08:00 (local) or 2027-01-31T08:00+00:00"
+TIME_WORDS: Final = "ms since the epoch, or as 2027-01-31T08:00 (local) or 2027-01-31T08:00+00:00"
 
 
 class Failure(Exception):
-    """The command failed; the text is for the operator."""
+    """A command that failed. The text is for the operator."""
 
 
 class Misuse(Exception):
-    """An argument is not what it must be; the text is for the operator."""
+    """An argument that is not valid. The text is for the operator."""
 
 
 def add_queues(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    ls = _add(commands, "ls", "queues and how much is in them", _ls)
-    ls.add_argument("prefix", nargs="?", default="", metavar="PREFIX")
-    create = _add(commands, "create", "create a queue, a FIFO one if its name ends so", _create, "queue")
+    ls = _add(commands, "ls", "list queues with the numbers of their messages", _ls)
+    ls.add_argument("prefix", nargs="?", default="", metavar="PREFIX", help="only queues whose names begin so")
+    create = _add(commands, "create", "create a queue, a FIFO queue if its name ends in .fifo", _create, "queue")
     create.add_argument("--attribute", action="append", default=[], metavar="NAME=VALUE", help="may be repeated")
-    create.add_argument("--dead-letters", metavar="QUEUE", help="where messages go that were received too often")
-    create.add_argument("--max-receives", type=int, default=3, metavar="N", help="how often that is (3)")
-    _add(commands, "show", "what is set for a queue: attributes, policies, tags; and its counts", _show, "queue")
+    create.add_argument("--dead-letters", metavar="QUEUE", help="its dead-letter queue")
+    words = "receives after which a message moves to the dead-letter queue (3)"
+    create.add_argument("--max-receives", type=int, default=3, metavar="N", help=words)
+    _add(commands, "show", "show a queue: its counts, attributes, policies and tags", _show, "queue")
     change = _add(commands, "set", "change attributes of a queue", _set, "queue")
     change.add_argument(
-        "attributes", nargs="+", metavar="NAME=VALUE", help="a policy is JSON; an empty one is taken away"
+        "attributes", nargs="+", metavar="NAME=VALUE", help="a policy is JSON; an empty value removes it"
     )
-    peek = _add(commands, "peek", "messages as they lie there, unchanged (elasticq only)", _peek, "queue")
-    peek.add_argument("-n", "--limit", type=int, default=10, metavar="N", help="at most so many (10)")
-    peek.add_argument("--from", dest="first", type=int, default=0, metavar="SEQUENCE", help="from this one on")
-    peek.add_argument("--state", choices=STATES, action="append", help="only these; may be repeated")
-    peek.add_argument("--group", metavar="ID", help="only this message group")
-    send = _add(commands, "send", "send a message, or each line of the standard input", _send, "queue")
+    peek = _add(commands, "peek", "show messages without a change of them (elasticq only)", _peek, "queue")
+    peek.add_argument("-n", "--limit", type=int, default=10, metavar="N", help="show at most so many (10)")
+    peek.add_argument(
+        "--from", dest="first", type=int, default=0, metavar="SEQUENCE", help="the first sequence to show"
+    )
+    peek.add_argument("--state", choices=STATES, action="append", help="only messages in this state; may be repeated")
+    peek.add_argument("--group", metavar="ID", help="only messages of this group")
+    send = _add(commands, "send", "send a message, or each line of stdin", _send, "queue")
     send.add_argument("body", nargs="?", metavar="BODY", help="without it each line of stdin is a message")
     send.add_argument("--group", metavar="ID", help="MessageGroupId")
     send.add_argument("--deduplication-id", metavar="ID", help="of a single BODY")
     send.add_argument("--delay-s", type=int, metavar="S", help="DelaySeconds, 0 to 900")
     send.add_argument("--attribute", action="append", default=[], metavar="NAME=VALUE", help="may be repeated")
     send.add_argument("--deliver-at", metavar="TIME", help=TIME_WORDS)
-    send.add_argument("--priority", type=int, metavar="N", help="in a priority queue; the lowest number goes first")
-    move = _add(commands, "reprioritise", "give messages of a priority queue another priority", _reprioritise, "queue")
+    send.add_argument("--priority", type=int, metavar="N", help="for a priority queue; the lowest number goes first")
+    move = _add(commands, "reprioritise", "change the priority of messages of a priority queue", _reprioritise, "queue")
     move.add_argument("priority", type=int, metavar="PRIORITY", help="the lowest number goes first")
     move.add_argument("ids", nargs="*", metavar="ID", help="MessageIds; without them each line of stdin is one")
-    wait = _add(commands, "scheduled", "messages that wait for their time, the next one first", _scheduled, "queue")
-    wait.add_argument("-n", "--limit", type=int, default=10, metavar="N", help="at most so many (10)")
-    later = _add(commands, "reschedule", "let messages that wait come at another time", _reschedule, "queue")
+    words = "show messages that wait for their delivery time, the next one first"
+    wait = _add(commands, "scheduled", words, _scheduled, "queue")
+    wait.add_argument("-n", "--limit", type=int, default=10, metavar="N", help="show at most so many (10)")
+    later = _add(commands, "reschedule", "change the delivery time of messages that wait for it", _reschedule, "queue")
     later.add_argument("time", metavar="TIME", help=TIME_WORDS)
     later.add_argument("ids", nargs="*", metavar="ID", help="MessageIds; without them each line of stdin is one")
-    cancel = _add(commands, "cancel", "delete messages that wait for their time", _cancel, "queue")
+    cancel = _add(commands, "cancel", "delete messages that wait for their delivery time", _cancel, "queue")
     cancel.add_argument("ids", nargs="*", metavar="ID", help="MessageIds; without them each line of stdin is one")
     purge = _add(commands, "purge", "delete all messages and wait until they are gone", _purge, "queue")
     purge.add_argument("--yes", action="store_true", help="do not ask")
-    purge.add_argument("--wait-s", type=float, default=60, metavar="S", help="at most (60)")
+    purge.add_argument("--wait-s", type=float, default=60, metavar="S", help="wait at most so long (60)")
     delete = _add(commands, "delete", "delete a queue and all its messages", _delete, "queue")
     delete.add_argument("--yes", action="store_true", help="do not ask")
-    redrive = _add(commands, "redrive", "move a dead-letter queue's messages back, and wait", _redrive, "queue")
-    redrive.add_argument("--to", metavar="QUEUE", help="all to this one, not each to where it came from")
-    redrive.add_argument("--rate", type=int, metavar="N", help="at most N messages a second")
-    redrive.add_argument("--no-wait", action="store_true", help="only start it")
-    redrive.add_argument("--cancel", action="store_true", help="end the one that runs")
-    export = _add(commands, "export", "write messages as JSON lines, everything of them", _export, "queue")
+    redrive = _add(commands, "redrive", "move a dead-letter queue's messages back, and wait for it", _redrive, "queue")
+    redrive.add_argument("--to", metavar="QUEUE", help="move all to this queue, not each to the queue it came from")
+    redrive.add_argument("--rate", type=int, metavar="N", help="move at most N messages a second")
+    redrive.add_argument("--no-wait", action="store_true", help="only start the move")
+    redrive.add_argument("--cancel", action="store_true", help="end a move that runs")
+    export = _add(commands, "export", "write messages with all their members as JSON lines", _export, "queue")
     export.add_argument("file", nargs="?", default="-", metavar="FILE", help="a new file; - is stdout (-)")
-    export.add_argument("--drain", action="store_true", help="receive and delete them, at any SQS endpoint")
-    load = _add(commands, "import", "send what export wrote", _import, "queue")
+    export.add_argument("--drain", action="store_true", help="receive and delete the messages, at any SQS endpoint")
+    load = _add(commands, "import", "send the messages of an export", _import, "queue")
     load.add_argument("file", nargs="?", default="-", metavar="FILE", help="- is stdin (-)")
-    load.add_argument("--skip", type=int, default=0, metavar="N", help="pass over so many lines")
+    load.add_argument("--skip", type=int, default=0, metavar="N", help="skip so many lines")
 
 
-def _add(commands: Any, name: str, told: str, run: Any, *arguments: str) -> argparse.ArgumentParser:
-    parser = add_command(commands, name, told, URL_VARIABLE)
+def _add(commands: Any, name: str, words: str, run: Any, *arguments: str) -> argparse.ArgumentParser:
+    parser = add_command(commands, name, words, URL_VARIABLE)
     for argument in arguments:
         parser.add_argument(argument, metavar=argument.upper(), help="its name or URL")
     parser.set_defaults(run=lambda options: run_with("Sqs", run, options), action=name)
     return parser
 
 
-def add_command(commands: Any, name: str, told: str, variable: str) -> argparse.ArgumentParser:
-    """Add a command that asks an endpoint; ``variable``: of the environment, that names it.
+def add_command(commands: Any, name: str, words: str, variable: str) -> argparse.ArgumentParser:
+    """Add a command that calls an endpoint. variable: the environment variable with the endpoint.
 
-    Where it is not set, that of SQS does, as elasticq serves all of its APIs at one.
+    If it is not set, SQS's variable is used, because elasticq serves all APIs at one endpoint.
     """
-    parser: argparse.ArgumentParser = commands.add_parser(name, help=told)
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=words)
     url = os.environ.get(variable) or os.environ.get(URL_VARIABLE, DEFAULT_URL)
     parser.add_argument("--url", default=url, help=f"the endpoint (${variable}, else {DEFAULT_URL})")
-    parser.add_argument("--region", default="", help="of the endpoint (as the AWS CLI finds it)")
-    parser.add_argument("--profile", default="", help="of the AWS credentials that sign (as the AWS CLI finds them)")
-    parser.add_argument("--json", action="store_true", help="a JSON object a line")
+    parser.add_argument("--region", default="", help="the endpoint's region (default: as for the AWS CLI)")
+    parser.add_argument("--profile", default="", help="profile of AWS credentials (default: as for the AWS CLI)")
+    parser.add_argument("--json", action="store_true", help="print JSON objects, one a line")
     return parser
 
 
 def run_with(kind: str, run: Any, options: argparse.Namespace) -> int:
-    """Run a command with a client, Sqs or Sns, and tell what went wrong; returns the exit status."""
+    """Run a command with a client, Sqs or Sns. Print its error if it fails. Return the exit status."""
     from elasticq import client as clients
     from elasticq.client import ClientError, SqsError, Unreachable
 
@@ -130,21 +134,21 @@ def run_with(kind: str, run: Any, options: argparse.Namespace) -> int:
     except SqsError as error:
         return fail(f"{error.code}: {error.message}")
     except BrokenPipeError:
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (whoever read has enough)
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (the reader closed the pipe)
         return 0
     except Unreachable as error:
-        hint = f" (another server is named by --url or {URL_VARIABLE})" if options.url == DEFAULT_URL else ""
+        hint = f" (--url or {URL_VARIABLE} names another server)" if options.url == DEFAULT_URL else ""
         return fail(f"{error}{hint}")
     except (ClientError, Failure, NotConfirmed, carry.Stopped, OSError, ValueError) as error:
         return fail(str(error))
 
 
 def url_of(client: "Sqs", queue: str) -> str:
-    """Return the URL of a queue that is given by name or URL. Raises SqsError."""
+    """Return the URL of a queue that is given by name or URL. Raise SqsError if there is no queue of the name."""
     return queue if "://" in queue else str(client.get_queue_url(QueueName=queue)["QueueUrl"])
 
 
-# --- look ---------------------------------------------------------------------------
+# --- show ---------------------------------------------------------------------------
 
 
 def _urls(client: "Sqs", prefix: str) -> Iterator[str]:
@@ -155,7 +159,7 @@ def _urls(client: "Sqs", prefix: str) -> Iterator[str]:
 
 
 def pages(call: Callable[..., dict[str, Any]], members: str, **page: Any) -> Iterator[Any]:
-    """Yield what a list has on all of its pages."""
+    """Yield the items of all pages of a list call."""
     while True:
         answer = call(**page)
         yield from answer.get(members, ())
@@ -181,7 +185,7 @@ def _ls(client: "Sqs", options: argparse.Namespace) -> int:
         rows = [[str(value) for value in queue.values()] for queue in found]
         table(["NAME", "REGION", "VISIBLE", "IN FLIGHT", "DELAYED", "URL"], rows)
     if not found and not options.prefix:
-        tell("this account has no queues in this region; --region lists those of another one")
+        report("this account has no queues in this region; --region lists those of another one")
     return 0
 
 
@@ -281,15 +285,15 @@ def _send(client: "Sqs", options: argparse.Namespace) -> int:
 
 def _reprioritise(client: "Sqs", options: argparse.Namespace) -> int:
     change = partial(client.change_priority, Priority=options.priority)
-    told = f"messages have the priority {options.priority}"
-    return _by_id(client, options, change, {"priority": options.priority}, told, "are not in the queue")
+    changed_text = f"messages have the priority {options.priority}"
+    return _by_id(client, options, change, {"priority": options.priority}, changed_text, "are not in the queue")
 
 
 def _reschedule(client: "Sqs", options: argparse.Namespace) -> int:
     time_ms = _time_ms(options.time)
     change = partial(client.reschedule, DeliverAt=time_ms)
-    told = f"messages come at {_clock(time_ms)}"
-    return _by_id(client, options, change, {"deliver_at_ms": time_ms}, told, "do not wait in the queue")
+    changed_text = f"messages will be delivered at {_clock(time_ms)}"
+    return _by_id(client, options, change, {"deliver_at_ms": time_ms}, changed_text, "do not wait in the queue")
 
 
 def _cancel(client: "Sqs", options: argparse.Namespace) -> int:
@@ -301,10 +305,10 @@ def _by_id(
     options: argparse.Namespace,
     change: Callable[..., dict[str, Any]],
     shown: dict[str, Any],
-    told: str,
+    changed_text: str,
     lacking: str,
 ) -> int:
-    """Change messages by their ids, told by the arguments or by the standard input."""
+    """Change messages by their ids, from the arguments or stdin. Raise Failure if some are not found."""
     url = url_of(client, options.queue)
     carry.must_be_elasticq(options.url, options.action)
     ids = options.ids or [line.strip() for line in sys.stdin if line.strip()]
@@ -316,14 +320,14 @@ def _by_id(
     if options.json:
         json_lines([{**shown, "changed": found["Changed"], "not_found": found["NotFound"]}])
     else:
-        print(f"{len(found['Changed'])} {told}")
+        print(f"{len(found['Changed'])} {changed_text}")
     if found["NotFound"]:
         raise Failure(f"{len(found['NotFound'])} messages {lacking}: {', '.join(found['NotFound'][:10])}")
     return 0
 
 
 def _scheduled(client: "Sqs", options: argparse.Namespace) -> int:
-    """Looks through the whole queue, and keeps only as many messages as are shown."""
+    """Show the next messages of the schedule. Read the whole queue, but keep at most ``--limit`` messages."""
     carry.must_be_elasticq(options.url, "scheduled")
     chosen: dict[str, Any] = {"QueueUrl": url_of(client, options.queue), "States": ["delayed"], "FromSequence": 0}
     messages: list[dict[str, Any]] = []
@@ -343,22 +347,22 @@ def _scheduled(client: "Sqs", options: argparse.Namespace) -> int:
 
 
 def _time_ms(text: str) -> int:
-    """The epoch's milliseconds that TIME says."""
+    """Return a TIME argument in milliseconds since the epoch. Raise Misuse if it is malformed."""
     if text.isascii() and text.isdigit():
         return int(text)
     try:
         return int(datetime.fromisoformat(text).timestamp() * 1_000)
     except ValueError:
-        raise Misuse(f"{text!r} is no time: {TIME_WORDS}") from None
+        raise Misuse(f"{text!r} is not a time: {TIME_WORDS}") from None
 
 
 def message_attributes(texts: list[str]) -> dict[str, dict[str, str]]:
-    """Return NAME=VALUE arguments as attributes of a message. Raises Misuse."""
+    """Return NAME=VALUE arguments as attributes of a message. Raise Misuse if one is malformed."""
     return {name: {"DataType": "String", "StringValue": value} for name, value in map(pair, texts)}
 
 
 def pair(text: str) -> tuple[str, str]:
-    """Return name and value of an argument. Raises Misuse."""
+    """Return name and value of a NAME=VALUE argument. Raise Misuse if it is malformed."""
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise Misuse(f"{text!r} is not NAME=VALUE")
@@ -375,10 +379,10 @@ def _purge(client: "Sqs", options: argparse.Namespace) -> int:
         while (left := sum(counts_of(attributes_of(client, url)).values())) and not interrupt.asked:
             show(max(0, total - left))
             if time.monotonic() >= deadline_s:
-                raise Failure(f"the purge was accepted; {left} messages are there, which may have been sent since")
+                raise Failure(f"the purge was accepted, but {left} messages are left, perhaps sent since then")
             time.sleep(LOOK_S)
     if interrupt.asked:
-        tell("the purge was accepted and goes on by itself")
+        report("the purge was accepted, and the server continues it")
         return EXIT_INTERRUPTED
     if options.json:
         json_lines([{"purged": total}])
@@ -388,7 +392,7 @@ def _purge(client: "Sqs", options: argparse.Namespace) -> int:
 
 
 def _confirm(options: argparse.Namespace, url: str, question: str, what: str, refused: str) -> None:
-    """Return if the operator says ``--yes``, or types the queue's name. Raises NotConfirmed."""
+    """Return if ``--yes`` is given or the operator types the queue's name, else raise NotConfirmed."""
     if not options.yes:
         confirm(what, f"{question} Type the queue's name:", url.rpartition("/")[2], refused)
 
@@ -426,7 +430,7 @@ def _redrive(client: "Sqs", options: argparse.Namespace) -> int:
     if options.cancel:
         task = _newest_task(client, arn)
         if task.get("Status") != "RUNNING":
-            raise Failure(f"nothing is moved out of {options.queue}")
+            raise Failure(f"no move runs out of {options.queue}")
         moved = client.cancel_message_move_task(TaskHandle=task["TaskHandle"])
         print(f"cancelled after {moved['ApproximateNumberOfMessagesMoved']} messages")
         return 0
@@ -448,7 +452,7 @@ def _watch_task(client: "Sqs", arn: str, options: argparse.Namespace) -> int:
             task = _newest_task(client, arn)
     moved = task.get("ApproximateNumberOfMessagesMoved", 0)
     if interrupt.asked:
-        tell(f"{moved} messages are moved, and the server goes on: end it by elasticq queues redrive --cancel")
+        report(f"{moved} messages are moved, and the server continues: elasticq queues redrive --cancel ends it")
         return EXIT_INTERRUPTED
     if task.get("Status") != "COMPLETED":
         raise Failure(f"{task.get('Status', 'unknown')} after {moved} messages: {task.get('FailureReason', '')}")
@@ -464,7 +468,7 @@ def _newest_task(client: "Sqs", arn: str) -> dict[str, Any]:
     return dict(tasks[0]) if tasks else {}
 
 
-# --- carry --------------------------------------------------------------------------
+# --- export and import --------------------------------------------------------------
 
 
 def _export(client: "Sqs", options: argparse.Namespace) -> int:
@@ -482,6 +486,6 @@ def _import(client: "Sqs", options: argparse.Namespace) -> int:
 
 
 def _place(url: str, attributes: dict[str, str]) -> str:
-    """Return the queue's name with its region, as the name may be there in several."""
+    """Return the queue's name with its region, because several regions may have a queue of the name."""
     region = region_of(attributes)
     return url.rpartition("/")[2] + (f" ({region})" if region else "")

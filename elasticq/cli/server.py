@@ -1,4 +1,4 @@
-"""Commands on settings: serve with them, or print them. -D takes what ElasticMQ's java command takes."""
+"""The commands ``server`` and ``config check``. -D accepts the keys of ElasticMQ's java command."""
 
 import argparse
 import json
@@ -29,7 +29,7 @@ OPTIONS: Final = {
     "cluster.secret_file": "--cluster-secret-file",
     "cluster.ack_mode": "--ack-mode",
 }
-"""The option of each setting that has one and takes its value as it is; the settings know what fits."""
+"""The options that set one setting each. The settings validate their values."""
 
 
 def add_server(parser: argparse.ArgumentParser) -> None:
@@ -39,13 +39,13 @@ def add_server(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", help="port of the SQS API, 0 for a free one (9324)")
     parser.add_argument("--admin-port", metavar="PORT", help="operators' port, 0 free, -1 off (9325)")
     parser.add_argument("--auth", choices=("off", "lax", "strict"), help="who may use the SQS API (off: everybody)")
-    parser.add_argument("--keys-file", metavar="FILE", help="access keys as TOML, closed to other users")
+    parser.add_argument("--keys-file", metavar="FILE", help="access keys as TOML, not readable by other users")
     parser.add_argument("--node-id", metavar="ID", help="name of this member (node1)")
-    parser.add_argument("--log-format", choices=("text", "json"), help="of the lines on stderr (text)")
+    parser.add_argument("--log-format", choices=("text", "json"), help="format of the log on stderr (text)")
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--memory", action="store_true", help="keep messages in memory only")
-    where.add_argument("--data-dir", type=Path, metavar="DIR", help="keep messages in DIR (./data)")
-    words = "keep the port open in a parent process that starts the server again when a signal kills it"
+    where.add_argument("--memory", action="store_true", help="store messages in memory only")
+    where.add_argument("--data-dir", type=Path, metavar="DIR", help="store messages in DIR (./data)")
+    words = "keep the port open in a parent process that restarts the server when a signal kills it"
     parser.add_argument("--supervise", action="store_true", help=words)
     _add_cluster(parser.add_argument_group("cluster"))
     parser.set_defaults(run=_serve)
@@ -53,7 +53,7 @@ def add_server(parser: argparse.ArgumentParser) -> None:
 
 def add_config(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    check = commands.add_parser("check", help="print the settings in force with FILE, or what is wrong with it")
+    check = commands.add_parser("check", help="print all settings as FILE sets them, or what is wrong with it")
     check.add_argument("file", type=Path, nargs="?", metavar="FILE", help="TOML, or ElasticMQ's .conf")
     _add_properties(check)
     check.set_defaults(run=_check)
@@ -68,9 +68,9 @@ def _add_cluster(group: "argparse._ArgumentGroup") -> None:
     words = "proxy: store nothing, pass calls on to the cluster of --seeds (member)"
     group.add_argument("--role", choices=("member", "proxy"), help=words)
     group.add_argument("--nodes", metavar="N", help="how many new members form the cluster (1)")
-    group.add_argument("--cluster-name", metavar="NAME", help="only equal ones find each other (elasticq)")
+    group.add_argument("--cluster-name", metavar="NAME", help="only members with the same name connect (elasticq)")
     group.add_argument("--seeds", metavar="HOST:PORT,...", help="peer ports of other members; some are enough")
-    group.add_argument("--discovery", choices=("zeroconf", "seeds", "none"), help="how the others are found")
+    group.add_argument("--discovery", choices=("zeroconf", "seeds", "none"), help="how members find each other")
     group.add_argument("--peer-host", metavar="HOST", help="address to listen on for other members (127.0.0.1)")
     group.add_argument("--peer-port", metavar="PORT", help="port for other members, 0 for a free one (9326)")
     group.add_argument("--cluster-secret-file", metavar="FILE", help="file with the secret that all members share")
@@ -88,7 +88,7 @@ def _serve(options: argparse.Namespace) -> int:
         settings = load(file, os.environ, _flags(options), properties, notes, OPTIONS)
     except (SettingsError, ValueError) as error:
         return refuse(str(error))
-    _tell(notes)
+    _print_notes(notes)
     if options.supervise and not is_supervised():
         from elasticq.server.supervisor import supervise
 
@@ -99,12 +99,15 @@ def _serve(options: argparse.Namespace) -> int:
 
 
 def _properties(given: list[str], file: Path | None) -> tuple[Path | None, list[tuple[str, str]]]:
-    """Return the file, which may be named in two ways, and the other properties. Raises ValueError."""
+    """Return the file, which --config or -Dconfig.file names, and the other properties.
+
+    Raise ValueError if both name different files.
+    """
     properties = []
     for each in given:
         key, _, value = each.partition("=")
         if key in ("config.url", "config.resource"):
-            raise ValueError(f"-D{key} is not read: name a file by -Dconfig.file=FILE")
+            raise ValueError(f"-D{key} is not supported: name a file with -Dconfig.file=FILE")
         if key == "config.file" and file is not None and file != Path(value):
             raise ValueError(f"--config {file} and -Dconfig.file={value} name two files")
         if key == "config.file":
@@ -114,26 +117,26 @@ def _properties(given: list[str], file: Path | None) -> tuple[Path | None, list[
     return file, properties
 
 
-def _tell(notes: list[str]) -> None:
+def _print_notes(notes: list[str]) -> None:
     for note in notes:
         print(f"elasticq: note: {note}", file=sys.stderr)
 
 
 def _flags(options: argparse.Namespace) -> dict[str, dict[str, Any]]:
-    """Return the flags that were given, by section."""
+    """Return the given flags, by section."""
     flags: dict[str, dict[str, Any]] = {}
     for name, option in OPTIONS.items():
         section, _, key = name.partition(".")
         value = getattr(options, option.removeprefix("--").replace("-", "_"))
         if value is not None:
             flags.setdefault(section, {})[key] = str(value)
-    if options.memory or options.data_dir is not None:  # even if the file of settings wants the other
+    if options.memory or options.data_dir is not None:  # both options override storage.memory of the file
         flags.setdefault("storage", {})["memory"] = bool(options.memory)
     return flags
 
 
 def _check(options: argparse.Namespace) -> int:
-    """Print the settings in force as TOML, which can be used as a file; warnings go to stderr."""
+    """Print the settings as TOML, which can be used as a file. Print warnings on stderr."""
     import msgspec
 
     from elasticq.server.auth import shown
@@ -146,7 +149,7 @@ def _check(options: argparse.Namespace) -> int:
         notes += warnings(settings)
     except (SettingsError, ValueError) as error:
         return refuse(str(error))
-    _tell(notes)
+    _print_notes(notes)
     for line in _toml(shown(msgspec.to_builtins(settings))):
         print(line)
     return 0
@@ -173,5 +176,5 @@ def _value(value: object) -> str:
 
 
 def _text(value: object) -> str:
-    """Return a value as TOML. JSON writes strings, numbers and truth values alike, but for one character."""
+    """Return a value as TOML. It is written as in JSON, except for one control character."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,6 +1,6 @@
-"""Prints tables and bars on a terminal, plain lines elsewhere, and lets Ctrl-C end a command between two steps.
+"""The output of commands: tables and progress bars on a terminal, plain lines elsewhere. Also the handling of Ctrl-C.
 
-rich is imported on a terminal only.
+rich is imported only on a terminal.
 """
 
 import json
@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Final
 
-TELL_EVERY_S: Final = 5.0
+REPORT_EVERY_S: Final = 5.0
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table on stdout; where that is no terminal, in columns made by spaces."""
+    """Print a table on stdout. If stdout is not a terminal, pad the columns with spaces."""
     if sys.stdout.isatty():
         from rich.console import Console
         from rich.table import Table
@@ -39,7 +39,7 @@ def json_lines(documents: Sequence[dict[str, Any]]) -> None:
 
 
 def outcome(as_json: bool, name: str, value: str) -> None:
-    """Print what a command has done: the value alone, or a line of JSON that names it."""
+    """Print the result of a command: the value alone, or a JSON object with its name."""
     if as_json:
         json_lines([{name: value}])
     else:
@@ -47,57 +47,57 @@ def outcome(as_json: bool, name: str, value: str) -> None:
 
 
 def one_line(text: str) -> str:
-    """Return ``text`` with escapes for control characters, so that a message cannot move the reader's cursor."""
+    """Return ``text`` with escapes for control characters, so a message cannot move the reader's cursor."""
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
-def tell(text: str) -> None:
-    """Print a line for whoever started the command, on stderr; stdout is for what was asked for."""
+def report(text: str) -> None:
+    """Print a line for the user on stderr. Only the command's result goes to stdout."""
     print(f"elasticq: {text}", file=sys.stderr, flush=True)
 
 
 @contextmanager
-def bar(told: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """Yield a function to call with how much is done. On a terminal it draws one line on stderr again and again.
+def bar(title: str, total: int | None) -> Iterator[Callable[[int], None]]:
+    """Yield a function that shows progress on stderr; its argument is the amount done so far.
 
-    Elsewhere it prints a line every few seconds, so that a log shows that a long command goes on. total: None where it
-    is not known.
+    On a terminal it redraws one line. Elsewhere it prints a line every REPORT_EVERY_S, so a log shows that a long
+    command makes progress. total: None if it is unknown.
     """
     if not sys.stderr.isatty():
-        yield _Lines(told, total).show
+        yield _Lines(title, total).show
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(told, total=total)
+        task = progress.add_task(title, total=total)
         yield lambda done: progress.update(task, completed=done)
 
 
 class _Lines:
-    """Tells in plain lines how far a command is, and is silent about those that are done soon."""
+    """Progress in plain lines. A command that ends within REPORT_EVERY_S prints none."""
 
-    def __init__(self, told: str, total: int | None) -> None:
-        self._told = told
+    def __init__(self, title: str, total: int | None) -> None:
+        self._title = title
         self._total = total
-        self._next_s = time.monotonic() + TELL_EVERY_S
+        self._next_s = time.monotonic() + REPORT_EVERY_S
 
     def show(self, done: int) -> None:
         now_s = time.monotonic()
         if now_s < self._next_s:
             return
-        self._next_s = now_s + TELL_EVERY_S
+        self._next_s = now_s + REPORT_EVERY_S
         if self._total is None:
-            tell(f"{self._told}: {done} done")
+            report(f"{self._title}: {done} done")
         else:
-            tell(f"{self._told}: {done} of {self._total} done, {max(0, self._total - done)} left")
+            report(f"{self._title}: {done} of {self._total} done, {max(0, self._total - done)} left")
 
 
 class Interrupt:
-    """While it is entered, Ctrl-C and SIGTERM set ``asked``, so that the command ends after its step.
+    """A context manager in which Ctrl-C and SIGTERM only set ``asked``. The command then ends after its current step.
 
-    A second one ends the command at once.
+    A second signal ends the command at once.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""elasticq topics: looks at topics and subscriptions, makes them and publishes, at any SNS endpoint."""
+"""The commands ``elasticq topics``: they show and create topics and subscriptions, and publish, at any SNS endpoint."""
 
 import argparse
 import sys
@@ -13,24 +13,24 @@ if TYPE_CHECKING:
     from elasticq.client import Sns
 
 URL_VARIABLE: Final = "AWS_ENDPOINT_URL_SNS"
-BATCH_BYTES: Final = 250_000  # of 262,144, AWS's and the default of topics here
+BATCH_BYTES: Final = 250_000  # less than 262,144, AWS's limit and the default of topics here
 
 
 def add_topics(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    _add(commands, "ls", "topics and how many subscriptions they have", _ls)
-    create = _add(commands, "create", "create a topic, a FIFO one if its name ends so", _create, "topic")
+    _add(commands, "ls", "list topics with the numbers of their subscriptions", _ls)
+    create = _add(commands, "create", "create a topic, a FIFO topic if its name ends in .fifo", _create, "topic")
     create.add_argument("--attribute", action="append", default=[], metavar="NAME=VALUE", help="may be repeated")
-    _add(commands, "show", "what is set for a topic, and its subscriptions", _show, "topic")
-    subscribe = _add(commands, "subscribe", "have a queue or a web server get what is published", _subscribe, "topic")
+    _add(commands, "show", "show a topic: its attributes, tags and subscriptions", _show, "topic")
+    subscribe = _add(commands, "subscribe", "subscribe a queue or a web server", _subscribe, "topic")
     subscribe.add_argument("endpoint", metavar="ENDPOINT", help="a queue's name or ARN, or an http or https URL")
-    subscribe.add_argument("--raw", action="store_true", help="the message itself, without an envelope")
+    subscribe.add_argument("--raw", action="store_true", help="deliver the message itself, without an envelope")
     subscribe.add_argument("--filter", metavar="JSON", help="FilterPolicy")
-    subscribe.add_argument("--filter-body", action="store_true", help="the filter is about the body")
+    subscribe.add_argument("--filter-body", action="store_true", help="the filter applies to the body")
     subscribe.add_argument("--attribute", action="append", default=[], metavar="NAME=VALUE", help="may be repeated")
     unsubscribe = _add(commands, "unsubscribe", "end a subscription", _unsubscribe)
     unsubscribe.add_argument("subscription", metavar="ARN", help="as show prints it")
-    publish = _add(commands, "publish", "publish a message, or each line of the standard input", _publish, "topic")
+    publish = _add(commands, "publish", "publish a message, or each line of stdin", _publish, "topic")
     publish.add_argument("message", nargs="?", metavar="MESSAGE", help="without it each line of stdin is a message")
     publish.add_argument("--subject", metavar="TEXT", help="Subject")
     publish.add_argument("--group", metavar="ID", help="MessageGroupId")
@@ -40,8 +40,8 @@ def add_topics(parser: argparse.ArgumentParser) -> None:
     delete.add_argument("--yes", action="store_true", help="do not ask")
 
 
-def _add(commands: Any, name: str, told: str, run: Any, *arguments: str) -> argparse.ArgumentParser:
-    parser = add_command(commands, name, told, URL_VARIABLE)
+def _add(commands: Any, name: str, words: str, run: Any, *arguments: str) -> argparse.ArgumentParser:
+    parser = add_command(commands, name, words, URL_VARIABLE)
     for argument in arguments:
         parser.add_argument(argument, metavar=argument.upper(), help="its name or ARN")
     parser.set_defaults(run=lambda options: run_with("Sns", run, options))
@@ -49,7 +49,7 @@ def _add(commands: Any, name: str, told: str, run: Any, *arguments: str) -> argp
 
 
 def _arn(client: "Sns", topic: str) -> str:
-    """Return the ARN of a topic that is given by name or ARN. Raises Failure."""
+    """Return the ARN of a topic that is given by name or ARN. Raise Failure if there is no topic of the name."""
     if ":" in topic:
         return topic
     for each in pages(client.list_topics, "Topics"):
@@ -115,7 +115,7 @@ def _subscribe(client: "Sns", options: argparse.Namespace) -> int:
 
 
 def _endpoint(text: str, topic_arn: str) -> tuple[str, str]:
-    """Return protocol and endpoint; a name is that of a queue in the topic's region and account."""
+    """Return protocol and endpoint of a URL, an ARN, or the name of a queue with the topic's region and account."""
     if "://" in text:
         return text.partition(":")[0], text
     if text.startswith("arn:"):

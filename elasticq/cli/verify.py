@@ -1,9 +1,9 @@
-"""elasticq cluster verify: are the rows of all members the same?
+"""The command ``elasticq cluster verify``: it compares the rows of all members, in parts.
 
-The rows are compared in parts, and each part is an entry in the log. Each member hashes a part of its rows when it
-applies that entry, so members are compared at the same state however far apart they are. When the last part is
-applied, a member shows the digest of all parts by the log index of the first one. The member that is asked asks the
-others over its links, and each answer must be of the member that was meant.
+Each part is an entry in the log. When a member applies that entry, it hashes a part of its rows. So all hashes of a
+part are of the same state, even if members lag. After the last part, a member shows the digest of all parts by the log
+index of the first one. The member at ``--admin`` asks the others over its links. Each answer must come from the member
+that was asked.
 """
 
 import time
@@ -17,18 +17,21 @@ PAUSE_S: Final = 0.1
 
 
 def verify(client: AdminClient, wait_s: float) -> tuple[bool, str]:
-    """Return whether all linked voters are equal, and a line for the operator. Raises BadUrl, Unreachable, Failure."""
+    """Return whether all linked voters have equal rows, and a line for the operator.
+
+    Raise BadUrl, Unreachable or Failure if a digest cannot be had within ``wait_s``.
+    """
     done = client.order("verify")
     index = done.rpartition(" ")[2]  # "digest at 17"
     deadline_s = time.monotonic() + wait_s
     seen = _of_master(client)
     term = seen["term"]
     while index not in seen["digests"]:
-        _pause(deadline_s, "the master noted no digest")
+        _pause(deadline_s, "the master has no digest")
         seen = _of_master(client)
         if seen["term"] != term:
-            raise Failure("the mastership moved while the rows were compared: verify again")
-    return _judge(client, seen, int(index), deadline_s)
+            raise Failure("another member became the master during the comparison: verify again")
+    return _compare(client, seen, int(index), deadline_s)
 
 
 def _of_master(client: AdminClient) -> dict[str, Any]:
@@ -36,7 +39,7 @@ def _of_master(client: AdminClient) -> dict[str, Any]:
     return client.view_of(seen, master_of(seen))
 
 
-def _judge(client: AdminClient, seen: dict[str, Any], index: int, deadline_s: float) -> tuple[bool, str]:
+def _compare(client: AdminClient, seen: dict[str, Any], index: int, deadline_s: float) -> tuple[bool, str]:
     digests = {str(seen["node"]): str(seen["digests"][str(index)])}
     skipped: list[str] = []
     for member in seen["members"]:
@@ -48,21 +51,19 @@ def _judge(client: AdminClient, seen: dict[str, Any], index: int, deadline_s: fl
             skipped.append(member["name"])
     unfinished = [name for name, digest in digests.items() if digest == INCOMPLETE]
     if unfinished:
-        raise Failure(
-            f"{', '.join(unfinished)} restarted or took a snapshot while the rows were compared: verify again"
-        )
-    told = f" (not linked, not compared: {', '.join(skipped)})" if skipped else ""
+        raise Failure(f"{', '.join(unfinished)} restarted or took a snapshot during the comparison: verify again")
+    note = f" (not linked, not compared: {', '.join(skipped)})" if skipped else ""
     if len(set(digests.values())) == 1:
-        return True, f"equal at index {index}: {', '.join(digests)}{told}"
+        return True, f"equal at index {index}: {', '.join(digests)}{note}"
     listed = ", ".join(f"{name} {digest}" for name, digest in digests.items())
-    return False, f"different at index {index}: {listed}{told}"
+    return False, f"different at index {index}: {listed}{note}"
 
 
 def _digest_of(client: AdminClient, member: dict[str, Any], index: int, deadline_s: float) -> str:
-    """Return a member's digest at ``index``; one that lags, or restarts, gets until the deadline."""
+    """Return a member's digest at ``index``. A member that lags or restarts has time until the deadline."""
     name = member["name"]
     while True:
-        reason = f"{name} has not come to index {index}"
+        reason = f"{name} has not reached index {index}"
         try:
             digest = client.view_of(client.view(), member["id"])["digests"].get(str(index))
             if digest is not None:
@@ -73,7 +74,7 @@ def _digest_of(client: AdminClient, member: dict[str, Any], index: int, deadline
 
 
 def _pause(deadline_s: float, reason: str) -> None:
-    """Wait before the next look, or give up with ``reason``."""
+    """Sleep until the next attempt. Raise Failure with ``reason`` if that would be after the deadline."""
     if time.monotonic() + PAUSE_S > deadline_s:
-        raise Failure(f"{reason} in the time given")
+        raise Failure(f"{reason} within --wait-s")
     time.sleep(PAUSE_S)

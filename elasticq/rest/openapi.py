@@ -155,7 +155,7 @@ def _kind(member: dict[str, Any]) -> str:
 
 
 def text() -> str:
-    """Return the document in the form of docs/openapi.json."""
+    """Return the document as the documentation site holds it: indented JSON."""
     return msgspec.json.format(msgspec.json.encode(document(), order="deterministic"), indent=1).decode() + "\n"
 
 

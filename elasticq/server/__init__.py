@@ -1,1 +1,1 @@
-"""Settings, wiring and life of the process."""
+"""The server process: its settings, the wiring of its parts, its start and its end."""

@@ -1,11 +1,12 @@
-"""Sets how the C library keeps memory: large blocks come from the system and go back to it, arenas are few.
+"""The tuning of the C library's memory allocator: the system gets freed memory back, and arenas are few.
 
-Left alone, glibc learns from the first large block that is freed to keep blocks of that size, in an arena for each
-thread: after a flood of megabyte messages 200 MB in use were 900 MB of the machine's memory.
+By default, glibc keeps freed blocks of a size once it has seen a large block of that size freed, and it does so in one
+arena for each thread. After a flood of messages of 1 MB, 200 MB in use took 900 MB of the machine's memory. So large
+blocks come from the system and return to it.
 
-Smaller blocks stand in one heap, of which glibc gives back the end only: after a backlog of 300 MB was deleted one
-small block that lived kept all of it. So the pages that are free inside are given back, too, once the process has
-worked and is quiet again: that takes about 20 ms for 100 MB, in which another thread may wait for a block.
+Smaller blocks are in one heap, and glibc releases only its end. After a backlog of 300 MB was deleted, one small block
+in use kept all of it. So the process also releases free pages inside the heap when it is quiet after some work. This
+takes about 20 ms for 100 MB, in which another thread may wait for a block.
 """
 
 import ctypes
@@ -21,12 +22,15 @@ LARGE_BYTES: Final = 131_072
 ARENAS: Final = 2
 LOOK_S: Final = 5.0
 QUIET_CPU_S: Final = 0.25
-"""A process that has used less CPU time between two looks is quiet."""
+"""The process is quiet if it used less CPU time since the last check."""
 WORKED_CPU_S: Final = 0.25
 
 
-def give_back_large_blocks() -> None:
-    """Set glibc's parameters. Call it before any thread starts; where there is no glibc it does nothing."""
+def return_large_blocks() -> None:
+    """Set glibc's parameters so that large blocks return to the system. Do nothing without glibc.
+
+    Call it before any thread starts.
+    """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         for parameter, value in (
@@ -37,22 +41,25 @@ def give_back_large_blocks() -> None:
             mallopt(parameter, value)
 
 
-def give_back_free_pages() -> None:
-    """Give back what is free inside the heap; other threads run meanwhile. Without glibc it does nothing."""
+def release_free_pages() -> None:
+    """Release the free pages inside the heap. Other threads run meanwhile. Do nothing without glibc."""
     malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if malloc_trim is not None:
         malloc_trim(0)
 
 
 class Trimmer:
-    """Calls ``trim`` in another thread whenever the process has used WORKED_CPU_S since the last time and is quiet."""
+    """A timer that calls ``trim`` in another thread when the process is quiet.
+
+    It does so only if the process has used WORKED_CPU_S of CPU time since the last call.
+    """
 
     __slots__ = ("_cpu_s", "_loop", "_seen_s", "_timer", "_trim", "_trimmed_s")
 
     def __init__(
         self,
         loop: AbstractEventLoop,
-        trim: Callable[[], None] = give_back_free_pages,
+        trim: Callable[[], None] = release_free_pages,
         cpu_s: Callable[[], float] = time.process_time,
     ) -> None:
         self._loop = loop

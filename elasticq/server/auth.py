@@ -1,4 +1,4 @@
-"""The settings of authentication: access keys, which web pages may ask, operators' tokens, and TLS of a port."""
+"""The settings of authentication: access keys, origins of web pages, the operators' token, and TLS of a port."""
 
 import re
 import ssl
@@ -24,7 +24,7 @@ _HOST: Final = re.compile(r"[A-Za-z0-9._-]{1,253}\Z|\[[0-9A-Fa-f:.]+\]\Z")
 
 
 class KeyPair(Struct, frozen=True, forbid_unknown_fields=True):
-    """One of ``auth.keys``; without an account it acts for ``node.account``. Its secret is never printed."""
+    """One of ``auth.keys``. Without an account it is for ``node.account``. Its secret is never printed."""
 
     access_key_id: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_]{1,128}$", description="1 to 128 letters, digits and _")]
     secret_access_key: Annotated[str, Meta(min_length=1, max_length=256)]
@@ -50,26 +50,26 @@ class _KeysFile(Struct, forbid_unknown_fields=True):
 
 
 def keys_of(auth: Auth, default_account: str) -> list[Key]:
-    """Return the keys of the settings and of the file that they name. Raises ValueError."""
+    """Return the keys of the settings and of the file that they name. Raise ValueError if they are unusable."""
     pairs = [*auth.keys, *_read_keys(auth.keys_file)]
     counts = Counter(pair.access_key_id for pair in pairs)
     twice = sorted(one for one, count in counts.items() if count > 1)
     if twice:
-        raise ValueError(f"auth.keys: {twice[0]} stands there twice")
+        raise ValueError(f"auth.keys: {twice[0]} is there twice")
     if auth.mode == "strict" and not pairs:
-        raise ValueError("auth.mode strict lets nobody in without keys: set auth.keys_file (--keys-file) or auth.keys")
+        raise ValueError("auth.mode strict admits nobody without keys: set auth.keys_file (--keys-file) or auth.keys")
     return [Key(pair.access_key_id, pair.secret_access_key, pair.account or default_account) for pair in pairs]
 
 
 def contradictions(auth: Auth, default_account: str) -> list[str]:
-    """Return which settings contradict each other; reads the file that is named."""
+    """Return a text for each wrong setting. It reads the file that they name."""
     found = [
-        f"auth.allowed_origins: {origin!r} is no origin, such as https://app.example.com"
+        f"auth.allowed_origins: {origin!r} is not an origin, such as https://app.example.com"
         for origin in auth.allowed_origins
         if not _ORIGIN.match(origin)
     ]
     found += [
-        f"auth.allowed_hosts: {host!r} is no host name (without a port)"
+        f"auth.allowed_hosts: {host!r} is not a host name (without a port)"
         for host in auth.allowed_hosts
         if not _HOST.match(host)
     ]
@@ -81,42 +81,42 @@ def contradictions(auth: Auth, default_account: str) -> list[str]:
 
 
 def doubts(auth: Auth, host: str) -> list[str]:
-    """Return which settings work and are likely a mistake. ``host``: where the SQS port listens."""
+    """Return a text for each setting that works but is likely a mistake. host: where the SQS port listens."""
     if auth.mode == "strict" or is_loopback(host):
         return []
     return [
-        f"THE SQS PORT IS OPEN: it listens on {host}, and with auth {auth.mode} whoever reaches it can read, send and "
+        f"THE SQS PORT IS OPEN: it listens on {host} with auth {auth.mode}. Anyone who can reach it can read, send and "
         "delete every message. Use --auth strict with --keys-file, or --host 127.0.0.1"
     ]
 
 
 def _read_keys(keys_file: str) -> list[KeyPair]:
-    """Read TOML with [[keys]] tables. An error never repeats the text of a file with secrets."""
+    """Return the keys of a TOML file with [[keys]] tables. An error never contains text of this file of secrets."""
     if not keys_file:
         return []
     text = _read_closed("auth.keys_file", Path(keys_file), KEYS_FILE_BYTES_MAX)
     try:
         return msgspec.convert(tomllib.loads(text), _KeysFile).keys
     except tomllib.TOMLDecodeError:
-        raise ValueError(f"auth.keys_file {keys_file} is no TOML with [[keys]] tables") from None
+        raise ValueError(f"auth.keys_file {keys_file} is not TOML with [[keys]] tables") from None
     except msgspec.ValidationError as error:
         raise ValueError(f"auth.keys_file {keys_file}: {error}") from None
 
 
 def read_token(token_file: str) -> str:
-    """Return the operators' token, empty if none is set. Raises ValueError."""
+    """Return the operators' token, empty if no file is set. Raise ValueError if the file cannot be used."""
     if not token_file:
         return ""
     token = _read_closed("admin.token_file", Path(token_file), TOKEN_BYTES_MAX).strip()
     if len(token) < TOKEN_BYTES_MIN or not token.isascii() or not token.isprintable() or " " in token:
         raise ValueError(
-            f"admin.token_file {token_file} must hold {TOKEN_BYTES_MIN} or more printable ASCII characters"
+            f"admin.token_file {token_file} must contain at least {TOKEN_BYTES_MIN} printable ASCII characters"
         )
     return token
 
 
 def _read_closed(setting: str, path: Path, bytes_max: int) -> str:
-    """Read a file that nobody but its owner may read; root's may be readable by one group."""
+    """Return the text of a file with a secret. Raise ValueError if others may read it (secret_files.py)."""
     try:
         check_mode(setting, path, path.stat())
         with path.open("rb") as file:
@@ -132,12 +132,12 @@ def _read_closed(setting: str, path: Path, bytes_max: int) -> str:
 
 
 def allowed_hosts(auth: Auth, host: str, public_url: str) -> list[str]:
-    """Return host names for the port that listens on ``host``, besides those that are always allowed."""
+    """Return the host names that requests to the port on ``host`` may have, other than those always allowed."""
     return [*auth.allowed_hosts, host, urlsplit(public_url).hostname or ""]
 
 
 def tls_context(section: str, tls_cert: str, tls_key: str) -> ssl.SSLContext | None:
-    """Return a TLS context, None without TLS. Raises ValueError where the files cannot be used."""
+    """Return a TLS context, None without TLS. Raise ValueError if the files cannot be used."""
     if not tls_cert and not tls_key:
         return None
     if not (tls_cert and tls_key):
@@ -145,7 +145,7 @@ def tls_context(section: str, tls_cert: str, tls_key: str) -> ssl.SSLContext | N
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     try:
-        # Without a terminal nobody could be asked for a passphrase: an encrypted key is an error.
+        # An encrypted key is an error: the server cannot ask for its passphrase.
         context.load_cert_chain(tls_cert, tls_key, password=lambda: b"")
     except OSError as error:
         raise ValueError(f"{section}.tls_cert {tls_cert}, {section}.tls_key {tls_key}: {error}") from error
@@ -153,6 +153,6 @@ def tls_context(section: str, tls_cert: str, tls_key: str) -> ssl.SSLContext | N
 
 
 def shown(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return settings as plain values, without secrets."""
+    """Return settings as plain values, with the secrets replaced."""
     keys = [pair | {"secret_access_key": "(not shown)"} for pair in settings["auth"]["keys"]]
     return settings | {"auth": settings["auth"] | {"keys": keys}}

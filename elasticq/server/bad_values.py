@@ -1,4 +1,4 @@
-"""Says what a setting takes, in words and with its range, where a value does not fit."""
+"""The texts of errors about values of settings: what the setting accepts, in words and with its range."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -14,7 +14,7 @@ _HIDDEN: Final = "secret_access_key"
 def unfit(sections: Mapping[str, Any], kind: type[Struct], given: Callable[[str], str]) -> Iterator[str]:
     """Yield a sentence for each value of ``sections`` that does not fit its field of ``kind``.
 
-    given: returns a setting's name as whoever set it wrote it, such as --port for http.port.
+    given: returns a setting's name as its source wrote it, such as --port for http.port.
     """
     for name, value, wanted in _values(sections, kind, ""):
         if not _fits(value, wanted):
@@ -22,7 +22,7 @@ def unfit(sections: Mapping[str, Any], kind: type[Struct], given: Callable[[str]
 
 
 def taken(wanted: Any) -> str:
-    """Return what a type of a setting takes, such as ``a whole number from 0 to 65535``."""
+    """Return what a type of a setting accepts, such as ``a whole number from 0 to 65535``."""
     plain, meta = _parts(wanted)
     if meta.description:
         return meta.description
@@ -38,7 +38,7 @@ def taken(wanted: Any) -> str:
 
 
 def _values(tree: Mapping[str, Any], kind: type[Struct], path: str) -> Iterator[tuple[str, Any, Any]]:
-    """Yield the name, the value and the type of each setting, those in tables and lists of tables one by one."""
+    """Yield name, value and type of each setting, including those inside tables and lists of tables."""
     for key, wanted in get_type_hints(kind, include_extras=True).items():
         if key not in tree:
             continue
@@ -61,7 +61,7 @@ def _values(tree: Mapping[str, Any], kind: type[Struct], path: str) -> Iterator[
 
 
 def _parts(wanted: Any) -> tuple[Any, Meta]:
-    """Return the type without its bounds, and the bounds; of a type that may be None the other one."""
+    """Return the type without its bounds, and the bounds. For an optional type, ignore None."""
     if NoneType in get_args(wanted):
         wanted = next(each for each in get_args(wanted) if each is not NoneType)
     meta = next((each for each in getattr(wanted, "__metadata__", ()) if isinstance(each, Meta)), Meta())
@@ -81,7 +81,7 @@ def _fits(value: Any, wanted: Any) -> bool:
 
 
 def _shown(name: str, value: Any) -> str:
-    """Return the value as it was written, where it is one value and no secret."""
+    """Return the value as it was written, with a space before it; empty for tables, lists and secrets."""
     if isinstance(value, Mapping | list) or name.endswith(_HIDDEN):
         return ""
     is_plain = not isinstance(value, str) or (value.isprintable() and value and " " not in value)

@@ -1,4 +1,4 @@
-"""The settings of the cluster: how other members are found, and which settings contradict each other."""
+"""The settings of the cluster: how it finds its members, and which settings contradict each other."""
 
 import ipaddress
 from pathlib import Path
@@ -11,7 +11,7 @@ from elasticq.server.secret_files import check_mode
 
 NODES_MAX: Final = 15
 HOLD_S_MAX: Final = 50
-"""SDKs read an answer for 60 s, and three attempts of 60 s end within the 300 s of the history of GUIDs."""
+"""SDKs wait 60 s for an answer. Three attempts of 60 s end within the 300 s for which invocation ids are kept."""
 PROXY: Final = "proxy"
 SECRET_BYTES_MAX: Final = 4_096
 SECRET_BYTES_ADVISED: Final = 16
@@ -24,13 +24,13 @@ MemberName = Annotated[
         description="a name of 1 to 63 letters, digits, ., _ and -, which begins with a letter or a digit",
     ),
 ]
-"""Of a member, and of a cluster."""
+"""The name of a member or of a cluster."""
 
 
 class Cluster(Struct, frozen=True, forbid_unknown_fields=True):
-    """What this process is to its cluster, how the members are found, and what an answer waits for.
+    """The role of this process in its cluster, how it finds other members, and when it acknowledges a send.
 
-    A discovery that nobody named is made up by ``with_discovery``; with "none" nothing listens for peers.
+    ``with_discovery`` sets ``discovery`` if no source sets it. With "none" no port listens for peers.
     """
 
     role: Literal["member", "proxy"] = "member"
@@ -51,47 +51,47 @@ class Cluster(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def with_discovery(cluster: Cluster) -> Cluster:
-    """Choose a discovery where none is set: seeds if there are some, zeroconf if others are awaited, else none."""
+    """Return the settings with a discovery: seeds if there are some, zeroconf for several nodes, else none."""
     if cluster.seeds:
         return replace(cluster, discovery="seeds")
     return replace(cluster, discovery="zeroconf") if cluster.nodes > 1 else cluster
 
 
 def contradictions(cluster: Cluster) -> list[str]:
-    """Return which settings contradict each other, each with what to do; reads the files that are named."""
+    """Return a text for each contradiction between settings, with a way out. It reads the files that they name."""
     found = [*_of_discovery(cluster), *_of_addresses(cluster), *_of_secrets(cluster)]
     if cluster.role == PROXY:
         return found + _of_proxies(cluster)
     if cluster.discovery != "none" and not found and not is_loopback(cluster.peer_host) and not _is_guarded(cluster):
         found.append(
-            f"cluster.peer_host {cluster.peer_host} lets other machines in: set cluster.secret_file "
+            f"cluster.peer_host {cluster.peer_host} admits other machines: set cluster.secret_file "
             "(--cluster-secret-file) or the three cluster.tls_ settings, or listen on 127.0.0.1"
         )
     return found
 
 
 def doubts(cluster: Cluster) -> list[str]:
-    """Return which settings work and are still likely a mistake."""
+    """Return a text for each setting that works but is likely a mistake."""
     found = []
     if cluster.nodes % 2 == 0:
-        found.append(f"{cluster.nodes} nodes survive no more failures than {cluster.nodes - 1}: take an odd number")
+        found.append(f"{cluster.nodes} nodes survive no more failures than {cluster.nodes - 1}: use an odd number")
     here = is_loopback(cluster.peer_host) and not cluster.advertise and cluster.role != PROXY
     if here and any(not is_loopback(host_of(seed)) for seed in cluster.seeds):
-        found.append(f"cluster.peer_host {cluster.peer_host} cannot be reached from the machines of cluster.seeds")
+        found.append(f"the machines of cluster.seeds cannot reach cluster.peer_host {cluster.peer_host}")
     if cluster.secret_file and len(read_secret(cluster)) < SECRET_BYTES_ADVISED:
         found.append(f"cluster.secret_file holds less than {SECRET_BYTES_ADVISED} bytes: easy to guess")
     return found
 
 
 def read_secret(cluster: Cluster) -> bytes:
-    """Return the secret without its line end, empty if there is none. Raises ValueError."""
+    """Return the secret without its line end, empty without one. Raise ValueError if the file cannot be used."""
     return _read(Path(cluster.secret_file)) if cluster.secret_file else b""
 
 
 def read_also(cluster: Cluster) -> bytes:
-    """Return the second secret that is accepted: of the file beside the secret's whose name goes on with ``.also``.
+    """Return the second accepted secret: that of the file named like the secret's, with ``.also`` appended.
 
-    It is empty where there is no such file. Raises ValueError.
+    It is empty if there is no such file. Raise ValueError if the file cannot be used.
     """
     path = Path(f"{cluster.secret_file}{ALSO}")
     return _read(path) if cluster.secret_file and path.exists() else b""
@@ -112,7 +112,7 @@ def _read(path: Path) -> bytes:
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether only this machine reaches ``host``; names other than localhost are not resolved."""
+    """Return whether only this machine can reach ``host``. Names other than localhost are not resolved."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -125,7 +125,7 @@ def host_of(address: str) -> str:
 
 
 def is_address(text: str) -> bool:
-    """Tell whether a text is host:port, with a port from 1 to 65535 and an IPv6 address in brackets."""
+    """Return whether a text is host:port, with a port from 1 to 65535, and an IPv6 address in brackets."""
     host, _, port = text.rpartition(":")
     if not (port.isascii() and port.isdecimal() and len(port) <= 5 and 0 < int(port) <= 65_535):
         return False
@@ -150,11 +150,11 @@ def _of_discovery(cluster: Cluster) -> list[str]:
     if cluster.discovery != "none":
         return []
     if cluster.seeds:
-        return ["cluster.discovery none would ignore cluster.seeds: leave discovery out, or the seeds"]
+        return ["cluster.discovery none would ignore cluster.seeds: remove one of both"]
     if cluster.nodes > 1:
         return [
-            f"cluster.nodes is {cluster.nodes} but nothing finds the others: give seeds (--seeds HOST:PORT,...), "
-            "or --discovery zeroconf on a local network, or --discovery seeds to wait until others call"
+            f"cluster.nodes is {cluster.nodes}, but discovery is none: set seeds (--seeds HOST:PORT,...), or "
+            "--discovery zeroconf on a local network, or --discovery seeds to wait for calls of other members"
         ]
     return []
 
@@ -162,14 +162,14 @@ def _of_discovery(cluster: Cluster) -> list[str]:
 def _of_proxies(cluster: Cluster) -> list[str]:
     found = []
     if cluster.nodes != 1:
-        found.append(f"cluster.role proxy forms no cluster: leave cluster.nodes {cluster.nodes} out (--nodes)")
+        found.append(f"cluster.role proxy does not form a cluster: remove cluster.nodes {cluster.nodes} (--nodes)")
     if cluster.discovery != "zeroconf" and not cluster.seeds:
         found.append(
-            "cluster.role proxy has to find its cluster: give seeds (--seeds HOST:PORT,...), "
+            "cluster.role proxy must find its cluster: set seeds (--seeds HOST:PORT,...), "
             "or --discovery zeroconf on a local network"
         )
     if cluster.advertise:
-        found.append("cluster.role proxy is called by nobody: leave cluster.advertise out")
+        found.append("no member calls a proxy (cluster.role): remove cluster.advertise")
     return found
 
 

@@ -1,4 +1,4 @@
-"""What every process has that is linked to members of a cluster: its runtime, its peers, and what goes between them."""
+"""The base of processes with links to members: their runtime, their peers, and the traffic between both."""
 
 import asyncio
 import logging
@@ -28,14 +28,15 @@ _log = logging.getLogger(__name__)
 
 
 def end(ended: "asyncio.Future[int]", status: int) -> None:
+    """Set the exit status, unless it is set already."""
     if not ended.done():
         ended.set_result(status)
 
 
 class ClusterProcess(ABC):
-    """A member (member.py) or a proxy (proxy.py). ``ended`` gets its exit status.
+    """A member (member.py) or a proxy (proxy.py). ended: gets its exit status.
 
-    answer: answers the questions of members; None until it can be asked.
+    answer: the function that answers questions of members, None until the process can answer.
     """
 
     def __init__(
@@ -47,7 +48,7 @@ class ClusterProcess(ABC):
         *,
         listens: bool = True,
     ) -> None:
-        """``listens``: others may dial it, if it has peers at all."""
+        """Create the process. listens: whether other members can connect to it, if it has peers."""
         self.ended: asyncio.Future[int] = loop.create_future()
         self._settings = settings
         self._loop = loop
@@ -57,16 +58,16 @@ class ClusterProcess(ABC):
         self._runtime: Runtime | None = None
         self._peers: Peers | None = None
         self.answer: Callable[[str, bytes], Coroutine[None, None, Answer]] | None = None
-        self._frames: list[tuple[str, bytes]] = []  # that came in this turn of the loop, with their links
+        self._frames: list[tuple[str, bytes]] = []  # (member id, frame) received in this iteration of the loop
 
     # --- life -----------------------------------------------------------------------
 
     @abstractmethod
     async def start(self) -> Runtime:
-        """Read what is kept, and begin. Raises OSError if the peer port is taken."""
+        """Load the stored state and start. Raise OSError if the peer port is taken."""
 
     async def can_serve(self) -> bool:
-        """Wait until commands can be executed; False if the end comes before that."""
+        """Wait until commands can be executed. Return False if the process ends before."""
         ready = self._loop.create_future()
         self.runtime.when_ready(lambda: ready.set_result(None))
         await asyncio.wait((ready, self.ended), return_when=asyncio.FIRST_COMPLETED)
@@ -74,10 +75,10 @@ class ClusterProcess(ABC):
 
     @abstractmethod
     async def hand_over(self) -> None:
-        """Give the mastership away before a stop; it does not wait long for another member to take it."""
+        """Hand the mastership over before a stop, and wait a short time for another member to take it."""
 
     async def close(self) -> None:
-        """Release what is open, also after a failure."""
+        """Close links and files. It may be called after a failure, too."""
         if self._peers is not None:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._peers.stop(), STOP_PEERS_S)
@@ -89,11 +90,11 @@ class ClusterProcess(ABC):
 
     @property
     def peer_address(self) -> str:
-        """host:port where other members reach this one, empty without peers."""
+        """Return the host:port that other members connect to, empty without peers."""
         return "" if self._peers is None else self._peers.address
 
     def metrics(self) -> dict[str, float]:
-        """Return figures of its links."""
+        """Return figures of the links, by name."""
         if self._peers is None:
             return {}
         found = {name: float(value) for name, value in self._peers.status().items() if isinstance(value, int)}
@@ -103,16 +104,16 @@ class ClusterProcess(ABC):
     @property
     @abstractmethod
     def sync_times(self) -> Histogram | None:
-        """How long syncs of the log took; None where there is none."""
+        """Return the durations of the log's syncs, None without a log on disk."""
 
     # --- peers ----------------------------------------------------------------------
 
     def _known_addresses(self) -> tuple[str, ...]:
-        """Addresses at which members once were, which are seeds, too."""
+        """Return earlier addresses of members, which are used as seeds, too."""
         return ()
 
     def _peer_settings(self) -> PeerSettings:
-        """Read the files with secrets. Raises SettingsError."""
+        """Return the settings of the links. Read the files with secrets. Raise SettingsError if one cannot be used."""
         cluster = self._settings.cluster
         secret, also = secrets(self._settings)
         try:
@@ -147,7 +148,7 @@ class ClusterProcess(ABC):
         return peers
 
     def renew_secrets(self) -> None:
-        """Read the secrets and certificates of the links anew. Raises SettingsError; nothing changed then."""
+        """Read the secrets and certificates of the links again. Raise SettingsError, with no change, if that fails."""
         if self._peers is not None:
             try:
                 self._peers.renew(self._peer_settings())
@@ -161,17 +162,17 @@ class ClusterProcess(ABC):
             self._peers.send(frames)
 
     def receive(self, member_id: str, frame: bytes) -> None:
-        """Keep a frame: all frames of one turn of the loop are given to the runtime together."""
+        """Buffer a frame. The runtime gets all frames of one iteration of the loop together."""
         if not self._frames:
             self._loop.call_soon(self._take_frames)
         self._frames.append((member_id, frame))
 
     def _take_frames(self) -> None:
-        """Give the frames to the runtime. A refused frame costs its link; a refused content does not."""
+        """Pass the buffered frames to the runtime. Cut the link of a malformed frame, but not of a refused content."""
         frames, self._frames = self._frames, []
         if not frames:
             return
-        with suppress(RuntimeStopped):  # its failure is known, and the process about to end
+        with suppress(RuntimeStopped):  # the failure is logged, and the process is about to end
             for member_id, error in self.runtime.receive(frames):
                 if isinstance(error, ContentRefused):
                     _log.warning("frame_dropped %s", error)
@@ -191,7 +192,7 @@ class ClusterProcess(ABC):
             self.runtime.lost(member_id)
 
     async def ask(self, member_id: str, kind: str, body: bytes, timeout_s: float) -> Answer:
-        """Return what a member answers to a question. Raises NotAnswered."""
+        """Return a member's answer to a question. Raise NotAnswered without one."""
         if self._peers is None:
             raise NotAnswered("this server has no links to others")
         return await self._peers.ask(member_id, kind, body, timeout_s)
@@ -209,13 +210,13 @@ class ClusterProcess(ABC):
 
     @abstractmethod
     async def open(self, index: int) -> Offered:
-        """Open a snapshot for another member. Raises what it likes if there is none."""
+        """Open a snapshot for another member. Raise any exception if there is none."""
 
     @abstractmethod
     def release(self, snapshot: Offered) -> None:
-        """Let a snapshot go."""
+        """Close a snapshot."""
 
-    # --- what goes wrong --------------------------------------------------------------
+    # --- failures ---------------------------------------------------------------------
 
     def _node_failed(self, failure: BaseException) -> None:
         _log.critical("node_failed", exc_info=failure)

@@ -1,25 +1,25 @@
-"""Keeps the garbage collector from holding the event loop.
+"""The tuning of the garbage collector, so that it does not block the event loop.
 
-A collection of the oldest generation looks at every object that the state is made of: with 100,000 queues it takes half
-a second. Requests leave almost no cycles, and the state has none. So objects that have survived such a collection are
-*frozen* before they are too many to be looked at again: reference counting frees them, and the collector passes over
-them. What is born later and becomes garbage in a cycle, such as a closed TLS connection, is still collected.
+A collection of the oldest generation visits every object of the state: with 100,000 queues it takes half a second.
+Requests leave almost no cycles, and the state has none. So objects that survived such a collection are *frozen* when
+they are many: the collector skips them, and reference counting still frees them. Later objects that become garbage in
+a cycle, such as a closed TLS connection, are still collected.
 """
 
 import gc
 from typing import Final
 
 THRESHOLDS: Final = (7_000, 2, 1)
-"""A collection of the youngest, the middle and the oldest generation takes 2, 6 and 20 ms at most."""
+"""With these, a collection of the youngest, middle and oldest generation takes at most 2, 6 and 20 ms."""
 OLD_MAX: Final = 20_000
-"""Survivors from which on the oldest generation is frozen."""
+"""The oldest generation is frozen if more objects survive in it."""
 
 
 def tame() -> None:
-    """Set the thresholds for this process, and freeze what it has loaded."""
+    """Set the thresholds for this process, and freeze all its objects."""
     gc.collect()
     gc.freeze()
-    gc.collect()  # of nothing: the next one of the oldest generation is due when it is a quarter larger than the last
+    gc.collect()  # finds nothing, which resets the size that decides when the oldest generation is collected next
     gc.set_threshold(*THRESHOLDS)
     if _collected not in gc.callbacks:
         gc.callbacks.append(_collected)

@@ -1,4 +1,4 @@
-"""Makes the queues and topics of the settings once a master serves: through the runtime, as a client would."""
+"""The creation of the settings' queues and topics when a master serves: through the runtime, as a client does it."""
 
 import asyncio
 import logging
@@ -22,18 +22,18 @@ _log = logging.getLogger(__name__)
 async def declare(
     runtime: Runtime, commands: Sequence[DeclareQueue | CreateTopic | Subscribe], account: str, endpoint: str = ""
 ) -> None:
-    """Create queues and topics. Returns when each was answered, which may take long where there is no master.
+    """Create queues and topics, and log what failed. Return when all calls are answered, or the runtime stops.
 
-    endpoint: scheme://host:port that stands in the links of what subscriptions get.
+    Without a master this can take long. endpoint: scheme://host:port for the links in notifications.
     """
     try:
         for command in commands:
-            _tell(command, await _asked(runtime, Call(command, PRINCIPAL, account, endpoint)))
+            _log_outcome(command, await _executed(runtime, Call(command, PRINCIPAL, account, endpoint)))
     except RuntimeStopped:
         return
 
 
-async def _asked(runtime: Runtime, call: Call) -> Result | SqsError:
+async def _executed(runtime: Runtime, call: Call) -> Result | SqsError:
     while True:
         ticket = Awaited()
         runtime.submit(call, ticket)
@@ -43,7 +43,7 @@ async def _asked(runtime: Runtime, call: Call) -> Result | SqsError:
         await asyncio.sleep(AGAIN_S)
 
 
-def _tell(command: DeclareQueue | CreateTopic | Subscribe, outcome: Result | SqsError) -> None:
+def _log_outcome(command: DeclareQueue | CreateTopic | Subscribe, outcome: Result | SqsError) -> None:
     if isinstance(outcome, SqsError) and isinstance(command, CreateTopic):
         _log.error("topic_not_made %s: %s", command.name, outcome.message)
     elif isinstance(outcome, SqsError) and isinstance(command, Subscribe):
@@ -55,5 +55,5 @@ def _tell(command: DeclareQueue | CreateTopic | Subscribe, outcome: Result | Sqs
     elif isinstance(outcome, QueueDeclaredResult) and outcome.differing:
         differing = ", ".join(outcome.differing)
         _log.warning(
-            "queue_kept %s: it exists with other values of %s than the settings have", command.queue_name, differing
+            "queue_kept %s: it exists, and its values of %s differ from the settings", command.queue_name, differing
         )

@@ -1,7 +1,7 @@
-"""Reads ElasticMQ's configuration as ours: its elasticmq.conf (HOCON, by pyhocon) and ``-Dkey=value``.
+"""The translation of ElasticMQ's configuration into ours: its elasticmq.conf (HOCON) and ``-Dkey=value``.
 
-The keys and defaults are those of ElasticMQ 1.7. What it knows and we do not is named in a note and changes
-nothing, as such files also hold settings of the libraries below it.
+The keys and defaults are those of ElasticMQ 1.7. A key that we do not know has no effect, and a note names it. It is
+not an error, because such files may also contain settings of ElasticMQ's libraries.
 """
 
 import difflib
@@ -54,7 +54,7 @@ class DeadLettersQueue(Struct, rename="camel"):
 
 
 class Queue(Struct, rename="camel"):
-    """partitions: ours; ElasticMQ passes over what it does not know."""
+    """One queue. partitions: a key of ours, which ElasticMQ ignores."""
 
     default_visibility_timeout: Duration | None = None
     delay: Duration | None = None
@@ -114,7 +114,7 @@ class ElasticMq(Struct, rename="kebab"):
 
 
 class Migrated(Struct):
-    """Our settings by section, and notes on what of the file is read otherwise or ignored."""
+    """Our settings by section, and notes on keys that are translated or ignored."""
 
     sections: dict[str, dict[str, Any]]
     notes: list[str]
@@ -127,13 +127,13 @@ _ROOT_LINE: Final = re.compile(
 
 
 def is_elasticmq(file: Path) -> bool:
-    """Tell whether a file is ElasticMQ's: by its name, or because it is no TOML and has ElasticMQ's keys."""
+    """Return whether a file is ElasticMQ's: by its name, or because it is not TOML and has ElasticMQ's keys."""
     if file.suffix in (".conf", ".hocon"):
         return True
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeError):
-        return False  # who reads it next says why
+        return False  # the next reader of the file reports the error
     try:
         tomllib.loads(text)
     except tomllib.TOMLDecodeError:
@@ -142,7 +142,7 @@ def is_elasticmq(file: Path) -> bool:
 
 
 def read(file: Path | None, properties: Properties) -> Migrated:
-    """Return our settings; without a file those that the properties name. Raises MigrationError."""
+    """Return our settings, without a file only those that the properties name. Raise MigrationError if one is wrong."""
     notes: list[str] = []
     tree: dict[str, Any] = {} if file is None else parse(file)
     for key, value in properties:
@@ -169,7 +169,7 @@ def _put(tree: dict[str, Any], key: str, value: str) -> None:
 
 
 def _typed(tree: dict[str, Any], source: str, notes: list[str]) -> ElasticMq:
-    """Return the tree as a ``kind``. Raises MigrationError for a value that fits no setting."""
+    """Return the tree as a struct. Raise MigrationError if a value does not fit."""
     fitting = _fit_struct(tree, ElasticMq, "", source, notes)
     try:
         return msgspec.convert(fitting, ElasticMq, strict=False)
@@ -203,7 +203,7 @@ def _fit_struct(tree: Any, kind: type[Struct], path: str, source: str, notes: li
             if value is not None:
                 fitting[key] = _fit(value, known[key], whole, source, notes)
         else:
-            notes.append(f"{source}: {whole} is not known and changes nothing{_hint(key, whole, list(known))}")
+            notes.append(f"{source}: {whole} is unknown and has no effect{_hint(key, whole, list(known))}")
     return fitting
 
 
@@ -246,7 +246,7 @@ def _in_quotes(path: str) -> str:
 
 
 def _texts(value: Any, path: str, source: str) -> Iterator[tuple[str, str]]:
-    """Yield the tags; a key with dots that has no quotes was read as nested objects."""
+    """Yield the keys and values of tags. An unquoted key with dots was parsed as nested objects."""
     if not isinstance(value, Mapping):
         raise MigrationError(f"{source}: {path} is not an object")
     for key, below in value.items():
@@ -281,31 +281,31 @@ _UNITS_MS: Final = {
 
 
 def _seconds(value: Any, path: str, source: str, notes: list[str]) -> Duration:
-    """Return a duration rounded down, as ElasticMQ does; a bare number is in milliseconds there."""
+    """Return a duration, rounded down as in ElasticMQ. A number without a unit is in milliseconds there."""
     found = _DURATION.fullmatch(str(value))
     unit_ms = _UNITS_MS.get(found[2].lower()) if found is not None else None
     if found is None or unit_ms is None:
-        raise MigrationError(f"{source}: {path} is no duration such as 30 seconds: {str(value)[:80]!r}")
+        raise MigrationError(f"{source}: {path} is not a duration such as 30 seconds: {str(value)[:80]!r}")
     duration_ms = float(found[1]) * unit_ms
     if duration_ms % 1_000:
-        unit = "" if found[2] else f", and a number without a unit is of milliseconds: {value} seconds?"
+        unit = "" if found[2] else f", as a number without a unit is in milliseconds: {value} seconds?"
         notes.append(f"{source}: {path} is cut to {int(duration_ms // 1_000)} whole seconds{unit}")
     return Duration(duration_ms // 1_000)
 
 
-# --- what it means here --------------------------------------------------------------
+# --- translation into our settings ---------------------------------------------------
 
 
 def _stored_queues(path: Path, notes: list[str]) -> dict[str, Queue]:
-    """Return what ElasticMQ's queues-storage wrote; it is newer than what the file says of the same queues."""
+    """Return the queues that ElasticMQ's queues-storage wrote. They are newer than those of the file."""
     if not path.is_file():
         return {}
-    notes.append(f"queues-storage: queues are read from {path}; from now on they are kept in the data directory")
+    notes.append(f"queues-storage: queues are read from {path}, and stored in the data directory from then on")
     return _typed(parse(path), str(path), notes).queues
 
 
 def _sections(given: ElasticMq, tree: dict[str, Any], notes: list[str], *, is_whole: bool) -> dict[str, dict[str, Any]]:
-    """Return our settings. ``is_whole``: of a whole file, so that ElasticMQ's defaults fill what it leaves out."""
+    """Return our settings. ``is_whole``: for a whole file, ElasticMQ's defaults fill what it leaves out."""
     return {
         "http": _http(given, tree, notes, is_whole=is_whole),
         "admin": _admin(given, tree),
@@ -319,7 +319,7 @@ def _sections(given: ElasticMq, tree: dict[str, Any], notes: list[str], *, is_wh
 def _http(given: ElasticMq, tree: dict[str, Any], notes: list[str], *, is_whole: bool) -> dict[str, Any]:
     rest, address = given.rest_sqs, given.node_address
     if not rest.enabled:
-        raise MigrationError("rest-sqs.enabled = false leaves nothing to serve")
+        raise MigrationError("rest-sqs.enabled = false: the server would serve nothing")
     section: dict[str, Any] = {}
     if rest.bind_hostname is not None or is_whole:
         section["host"] = "0.0.0.0" if rest.bind_hostname is None else rest.bind_hostname
@@ -332,12 +332,12 @@ def _http(given: ElasticMq, tree: dict[str, Any], notes: list[str], *, is_whole:
     if address.context_path.strip("/"):
         section["context_path"] = "/" + address.context_path.strip("/")
     if given.elasticmq.debug:
-        notes.append("elasticmq.debug changes nothing here")
+        notes.append("elasticmq.debug has no effect")
     return section
 
 
 def _admin(given: ElasticMq, tree: dict[str, Any]) -> dict[str, Any]:
-    """The pages of rest-stats are other ones here, on the operators' port."""
+    """Return the settings of the admin port, which takes the place of rest-stats with other pages."""
     if "rest-stats" not in tree:
         return {}
     stats = given.rest_stats
@@ -346,7 +346,7 @@ def _admin(given: ElasticMq, tree: dict[str, Any]) -> dict[str, Any]:
 
 
 def _node(given: ElasticMq, notes: list[str], *, is_whole: bool) -> dict[str, Any]:
-    section: dict[str, Any] = {"single_region": True} if is_whole else {}  # ElasticMQ looks at no signature
+    section: dict[str, Any] = {"single_region": True} if is_whole else {}  # ElasticMQ ignores a signature's region
     if given.aws.region:
         section["region"] = given.aws.region
     account = given.aws.account_id
@@ -370,19 +370,19 @@ _H2: Final = re.compile(r"jdbc:h2:(?:file:|split:)*(?!mem:|tcp:|ssl:|zip:)([^;]+
 def _storage(given: ElasticMq, notes: list[str]) -> dict[str, Any]:
     messages, queues = given.messages_storage, given.queues_storage
     if messages.enabled and messages.prune_data_on_init:
-        notes.append("messages-storage.prune-data-on-init: each start begins empty, so all is kept in memory only")
+        notes.append("messages-storage.prune-data-on-init: each start begins empty, so all is stored in memory only")
         return {"memory": True}
     if messages.enabled:
         found = _H2.match(messages.uri)
         directory = str(Path(found[1]).expanduser()) if found is not None else "./data"
         notes.append(
-            f"messages-storage: queues and messages are kept in the directory {directory} (no database, no driver); "
+            f"messages-storage: queues and messages are stored in the directory {directory} (no database, no driver); "
             "messages in ElasticMQ's database are not read"
         )
         return {"data_dir": directory, "memory": False}
     if queues.enabled and queues.path:
         directory = str(Path(queues.path).parent / "elasticq-data")
-        notes.append(f"queues-storage: queues are kept in the directory {directory}, and their messages, too")
+        notes.append(f"queues-storage: queues and their messages are stored in the directory {directory}")
         return {"data_dir": directory, "memory": False}
     return {"memory": True}
 
@@ -413,5 +413,5 @@ def _queue(queue: Queue) -> dict[str, Any]:
 
 
 def _epoch_ms(at: int) -> int:
-    """Return milliseconds; ElasticMQ writes them so, but people may have written seconds."""
+    """Return milliseconds. ElasticMQ writes milliseconds, but people may have written seconds."""
     return at * 1_000 if 0 < at < 100_000_000_000 else at

@@ -1,4 +1,4 @@
-"""Keeps the last lines of the log that tell what happened, for operators who look later."""
+"""The latest events of the log, kept for the admin port."""
 
 import logging
 from collections import deque
@@ -8,23 +8,23 @@ from elasticq.admin.source import Event
 
 KEPT_MAX: Final = 500
 LOGGERS: Final = ("elasticq.server.member", "elasticq.audit")
-"""Where such lines go: what happens to the cluster and its disks, and who purged or deleted which queue."""
+"""The loggers of events: changes in the cluster and of its disks, and purges and deletions of queues."""
 
 
 class EventKeeper(logging.Handler):
-    """Takes lines of the form ``event: A whole sentence.``; the newest KEPT_MAX are kept."""
+    """A handler that keeps the newest KEPT_MAX lines. A line is ``event: A whole sentence.`` or a note."""
 
     def __init__(self) -> None:
         super().__init__(logging.INFO)
         self._events: deque[Event] = deque(maxlen=KEPT_MAX)
 
     def listen(self) -> None:
-        """Take what is logged from now on."""
+        """Start to keep log lines."""
         for name in LOGGERS:
             logging.getLogger(name).addHandler(self)
 
     def stop(self) -> None:
-        """Take no more, as the process, or the test in it, may go on without this server."""
+        """Keep no more lines, because the process, such as a test, may go on without this server."""
         for name in LOGGERS:
             logging.getLogger(name).removeHandler(self)
 

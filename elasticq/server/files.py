@@ -1,7 +1,7 @@
-"""Shares the process's limit of open files between its ports, so that the storage always has some.
+"""The division of the process's open-file limit among its ports, with a reserve for the storage.
 
-A log that cannot open its next file ends the process, so sockets never take all: some files are kept for the storage
-and for connections to other members, the rest is shared out.
+The process ends if the log cannot open its next file. So some files are reserved for the storage and for connections
+to other members, and the ports get the rest.
 """
 
 import resource
@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 KEPT_MAX: Final = 256
-"""Files of the storage, connections to other members, snapshots, and connections between accept and close."""
+"""The reserve for the storage, connections to other members, snapshots, and connections between accept and close."""
 PORT_MAX: Final = 256
 PEERS_MAX: Final = 768
 BACKLOG_MAX: Final = 1_024
@@ -18,9 +18,10 @@ FILES_MAX: Final = 1_048_576  # where there is no limit
 
 
 class Shares(Struct, frozen=True):
-    """How many connections each port may have. refused: those of the SQS port beyond ``http``, which get a refusal.
+    """The number of connections that each port may have.
 
-    backlog: of the SQS port; those who wait there may be accepted all at once, before any is closed.
+    refused: connections of the SQS port beyond ``http``, which get a refusal; backlog: of the SQS port. All
+    connections in the backlog may be accepted at once, before any is closed.
     """
 
     http: int
@@ -31,18 +32,18 @@ class Shares(Struct, frozen=True):
 
 
 def raise_file_limit() -> int:
-    """Allow as many open files as the system lets, and return how many: many systems begin with 1,024."""
+    """Raise the limit of open files as far as the system allows, and return it. The default is often 1,024."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         soft = hard
-    except (OSError, ValueError):  # the kernel's own limit is lower than the one of the process
+    except (OSError, ValueError):  # the kernel's own limit is lower than that of the process
         pass
     return FILES_MAX if soft == resource.RLIM_INFINITY else soft
 
 
 def shares(files: int, http_max: int) -> Shares:
-    """Share out ``files`` open files; ``http_max``: what the settings allow the SQS port."""
+    """Return the division of ``files`` open files. http_max: the connections that the settings allow the SQS port."""
     kept = min(KEPT_MAX, files // 3)
     left = files - kept
     admin = refused = min(PORT_MAX, left // 8)

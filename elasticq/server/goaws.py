@@ -1,4 +1,4 @@
-"""Reads GoAWS's file of settings, goaws.yaml: its queues, topics and subscriptions."""
+"""The reader of GoAWS's file of settings, goaws.yaml: its queues, topics and subscriptions."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -9,7 +9,7 @@ from elasticq.extras import how_to_install
 from elasticq.server.hocon import MigrationError
 
 ENVIRONMENT: Final = "Local"
-"""The part of the file that GoAWS takes where none is named."""
+"""The environment (top-level key of the file) that GoAWS uses by default."""
 _IGNORED: Final = ("Host", "LogToFile", "LogFile", "LogMessages", "Debug", "EnableDuplicates", "RandomLatency")
 _QUEUE_ATTRIBUTES: Final = (
     "VisibilityTimeout",
@@ -23,21 +23,24 @@ _QUEUE_ATTRIBUTES: Final = (
 
 
 def read(file: Path, notes: list[str]) -> dict[str, dict[str, Any]]:
-    """Return our settings by section; ``notes`` gets what of the file is ignored. Raises MigrationError."""
+    """Return our settings by section. Append a text to ``notes`` for each key that is ignored.
+
+    Raise MigrationError if the file cannot be read.
+    """
     try:
         import yaml
     except ImportError as error:
-        reason = f"GoAWS's files are read by PyYAML, which is not installed: {how_to_install('goaws')}"
+        reason = f"PyYAML reads GoAWS's files, but is not installed: {how_to_install('goaws')}"
         raise MigrationError(f"{file}: {reason}") from error
     try:
         tree = yaml.safe_load(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeError, yaml.YAMLError, RecursionError) as error:
         raise MigrationError(f"{file}: {error}") from error
     if not isinstance(tree, dict) or not tree or not all(isinstance(each, dict) for each in tree.values()):
-        raise MigrationError(f"{file}: no file of GoAWS's, which has an environment such as {ENVIRONMENT} on top")
+        raise MigrationError(f"{file}: not a file of GoAWS, which begins with an environment such as {ENVIRONMENT}")
     name = ENVIRONMENT if ENVIRONMENT in tree else next(iter(tree))
     if len(tree) > 1:
-        notes.append(f"the environment {name} is read, and no other")
+        notes.append(f"only the environment {name} is read")
     return _sections(tree[name], str(file), notes)
 
 
@@ -49,11 +52,11 @@ def _sections(given: Mapping[str, Any], source: str, notes: list[str]) -> dict[s
     }
     known = {"Port", "Region", "AccountId", "QueueAttributeDefaults", "Queues", "Topics"}
     others = [key for key in given if key not in known]
-    notes += [f"{key} is ignored" if key in _IGNORED else f"{key} is not known and ignored" for key in others]
+    notes += [f"{key} is ignored" if key in _IGNORED else f"{key} is unknown and ignored" for key in others]
     defaults = _mapping(given.get("QueueAttributeDefaults"), source, "QueueAttributeDefaults")
     queues = {_name(each, "Name", source): _queue(each, defaults, notes) for each in _list(given, "Queues", source)}
     topics = {_name(each, "Name", source): _topic(each, source, notes) for each in _list(given, "Topics", source)}
-    for topic in topics.values():  # GoAWS makes the queues that subscriptions name
+    for topic in topics.values():  # GoAWS creates the queues that subscriptions name
         for subscription in topic["subscriptions"]:
             if subscription.get("queue"):
                 queues.setdefault(subscription["queue"], _queue({}, defaults, notes))
@@ -64,7 +67,7 @@ def _sections(given: Mapping[str, Any], source: str, notes: list[str]) -> dict[s
 def _list(given: Mapping[str, Any], key: str, source: str) -> Iterator[Mapping[str, Any]]:
     listed = given.get(key) or []
     if not isinstance(listed, list):
-        raise MigrationError(f"{source}: {key} is no list")
+        raise MigrationError(f"{source}: {key} is not a list")
     for each in listed:
         yield _mapping(each, source, f"an entry of {key}")
 
@@ -73,7 +76,7 @@ def _mapping(value: object, source: str, what: str) -> Mapping[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise MigrationError(f"{source}: {what} is no mapping")
+        raise MigrationError(f"{source}: {what} is not a mapping")
     return value
 
 
@@ -90,7 +93,7 @@ def _queue(given: Mapping[str, Any], defaults: Mapping[str, Any], notes: list[st
         if key in _QUEUE_ATTRIBUTES:
             attributes[key] = value if isinstance(value, str) else json.dumps(value)
         elif key != "Name":
-            notes.append(f"{key} of a queue is not known and ignored")
+            notes.append(f"{key} of a queue is unknown and ignored")
     return {"attributes": attributes} if attributes else {}
 
 
@@ -104,7 +107,7 @@ def _topic(given: Mapping[str, Any], source: str, notes: list[str]) -> dict[str,
             subscription["url"] = str(each.get("EndPoint") or each.get("Endpoint") or "")
         else:
             notes.append(
-                f"a subscription of {given.get('Name')} is neither of a queue nor of a web server, and ignored"
+                f"a subscription of {given.get('Name')} names neither a queue nor a web server, and is ignored"
             )
             continue
         if each.get("Raw") is True:

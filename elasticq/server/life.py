@@ -1,16 +1,20 @@
 """The life of the process: build, listen, serve, stop.
 
-A member of several, and a proxy, serve from the start, with whatever their cluster lets them; a
-cluster of one when its first record is durable.
+A proxy, and a member of a cluster of several, listen from the start. A cluster of one listens when its first record
+is durable.
 
-SIGHUP has certificates, keys and secrets read anew (renewal.py). Of a process that was started at a terminal it means
-that the terminal was closed, and stops it.
+On SIGHUP the process reads certificates, keys and secrets again (renewal.py). If it was started at a terminal, SIGHUP
+means that the terminal was closed, and stops it.
 
-Stopping on SIGTERM or SIGINT: a master hands over first; no new connections, long polls are answered
-empty at once, replies under way go out, idle connections close; after
-``stop_s`` the rest is cut; then what is pending goes to the disk. A node that fails its
-invariants, or a disk that fails, ends the process with status 1 without
-answering anybody.
+On SIGTERM or SIGINT the process stops in this order:
+
+1. A master hands over.
+2. The ports accept no new connections. Long polls get an empty answer at once. Pending replies are sent, and idle
+   connections are closed.
+3. After ``stop_s`` all other connections are closed.
+4. Pending writes go to the disk.
+
+If the node violates its invariants or the disk fails, the process ends with status 1 and sends no more answers.
 """
 
 import asyncio
@@ -34,7 +38,7 @@ from elasticq.net.acceptor import Acceptor
 from elasticq.runtime.meter import Meter
 from elasticq.runtime.runtime import Runtime
 from elasticq.server import collector, logs, spans
-from elasticq.server.allocator import Trimmer, give_back_large_blocks
+from elasticq.server.allocator import Trimmer, return_large_blocks
 from elasticq.server.auth import allowed_hosts
 from elasticq.server.cluster import PROXY
 from elasticq.server.cluster_process import EXIT_STOPPED, ClusterProcess, end
@@ -69,17 +73,17 @@ EXIT_USAGE: Final = 2
 EXIT_DATA_IN_USE: Final = 4
 
 DECLARE_S: Final = 10.0
-"""A server alone creates its queues before its first client; one of a cluster without a master waits no longer."""
+"""The longest time that a cluster of one waits for the creation of the settings' queues before it listens."""
 
 _log = logging.getLogger(__name__)
 
 
 def serve(settings: Settings) -> int:
-    """Serve until a signal or a failure; return the exit status."""
+    """Serve until a signal or a failure. Return the exit status."""
     logs.set_up(settings.log.format)
-    give_back_large_blocks()
+    return_large_blocks()
     if BUILD.is_unwanted:
-        _log.warning("runs as %s", BUILD)
+        _log.warning("this process runs as %s", BUILD)
     for warning in warnings(settings):
         print(f"elasticq: warning: {warning}", file=sys.stderr)
     files = shares(raise_file_limit(), settings.http.connections_max)
@@ -88,7 +92,7 @@ def serve(settings: Settings) -> int:
     except OSError as error:
         return not_listening(settings.http.host, settings.http.port, "--port", error)
     if files.http < settings.http.connections_max:
-        text = "http.connections_max is %d, but the limit of open files allows %d: raise it (ulimit -n, LimitNOFILE)"
+        text = "http.connections_max is %d, but the open-file limit allows only %d: raise it (ulimit -n, LimitNOFILE)"
         _log.warning(text, settings.http.connections_max, files.http)
     try:
         directory = _directory(settings)
@@ -105,7 +109,7 @@ def serve(settings: Settings) -> int:
 
 
 def _directory(settings: Settings) -> DataDirectory | None:
-    """Open and lock the data directory, before any client is answered; None where nothing is kept."""
+    """Open and lock the data directory. Return None if this process stores nothing on disk."""
     if settings.storage.memory or settings.cluster.role == PROXY:
         return None
     return DataDirectory(Path(settings.storage.data_dir), settings.node.id)
@@ -169,7 +173,7 @@ async def _serve(
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, end, member.ended, EXIT_STOPPED)
-    early: list[int] = []  # SIGHUP before everything is open
+    early: list[int] = []  # SIGHUPs that came before all parts were open
     if has_terminal():
         loop.add_signal_handler(signal.SIGHUP, end, member.ended, EXIT_STOPPED)
     else:
@@ -213,11 +217,11 @@ async def _serve(
     if member.peer_address:
         print(f"peers listening on {member.peer_address}", flush=True)
     notify(READY)
-    # aiohttp is most of a start's CPU: its import begins when the first requests can be answered already.
+    # The import of aiohttp takes most of a start's CPU time, so it begins when the first requests can be answered.
     imported = loop.run_in_executor(None, import_module, "elasticq.http.pages.slow")
     opening = loop.create_task(_open_admin(admin, imported))
     status = await member.ended
-    if not is_supervised():  # its supervisor says so, as this may be a restart
+    if not is_supervised():  # else this may be a restart, and the supervisor notifies systemd of a stop
         notify(STOPPING)
     opening.cancel()
     declaring.cancel()
@@ -239,7 +243,7 @@ async def _listen(
 ) -> Acceptor | asyncio.AbstractServer:
     """Listen on the SQS port.
 
-    The server context counts plain connections from their first moment; the acceptor counts those in a TLS handshake.
+    The server context counts connections after the TLS handshake, if there is one. The acceptor counts those in it.
     """
     ssl_context = tls("http", settings.http)
     if ssl_context is None:
@@ -265,7 +269,7 @@ def _renewed(
     admin: AdminPort | None,
     server: Acceptor | asyncio.AbstractServer,
 ) -> list[Part]:
-    """Return what SIGHUP reads anew: of each part whose settings name a file, how it is put in place."""
+    """Return the parts that SIGHUP renews: those whose settings name a file."""
     http, cluster, parts = settings.http, settings.cluster, []
     if isinstance(server, Acceptor):
         parts.append(Part("http.tls_cert", lambda: server.renew(tls("http", http))))
@@ -283,9 +287,9 @@ def _renewed(
 
 
 async def _open_admin(admin: AdminPort | None, imported: Awaitable[object]) -> None:
-    """Serve the admin port once aiohttp is imported; its clients wait in the backlog until then.
+    """Start the admin port when aiohttp is imported. Its clients wait in the backlog until then.
 
-    Nobody awaits this: a failure is told here, and the SQS port goes on without the admin port.
+    No caller awaits this task, so it logs its failure itself. The SQS port then runs without the admin port.
     """
     try:
         await imported
@@ -356,9 +360,9 @@ def make_context(
 
 
 def _health(settings: Settings) -> str:
-    """Return the answer of GET /health: the durability where it is not the full one, a compiled build, a supervisor.
+    """Return the answer to GET /health: OK, the durability if it is reduced, the build if compiled, the supervisor.
 
-    It is exactly ``OK`` of an uncompiled server without a supervisor that keeps nothing or syncs all.
+    It is exactly ``OK`` for an uncompiled build without a supervisor whose durability is not reduced.
     """
     storage = settings.storage
     fields = ["OK"]
@@ -379,17 +383,17 @@ def _announce(settings: Settings, listener: socket.socket) -> None:
     print(f"elasticq listening on {scheme}://{host}:{port}")
     print(f"export AWS_ENDPOINT_URL_SQS={scheme}://{reachable}:{port}")
     print(f"AWS CLI v1 does not read that variable: aws --endpoint-url {scheme}://{reachable}:{port} sqs list-queues")
-    print(_where(settings), flush=True)
+    print(_storage_line(settings), flush=True)
 
 
-def _where(settings: Settings) -> str:
-    """Return where the messages are kept, and whether a reply waits for the disk."""
+def _storage_line(settings: Settings) -> str:
+    """Return a line on where messages are stored, and whether a reply waits for the disk."""
     storage = settings.storage
     if settings.cluster.role == PROXY:
         return "a proxy: it stores nothing and passes calls on to its cluster"
     if storage.memory:
-        return "messages live in memory only: a restart forgets them"
-    kept = f"messages are kept in {Path(storage.data_dir).resolve()}"
+        return "messages are stored in memory only: a restart loses them"
+    kept = f"messages are stored in {Path(storage.data_dir).resolve()}"
     if storage.durability == "fsync":
         return kept
     return f"{kept}, durability={storage.durability}: a reply does not wait for the disk"

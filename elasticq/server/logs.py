@@ -1,7 +1,7 @@
-"""The process's log: one event a line, as text or as JSON, whatever its fields hold.
+"""The process's log: one event a line, as text or as JSON, even if its fields contain line ends.
 
-Numbers and names beside an event are given as ``extra={"fields": {...}}``: they become members of the JSON object, or
-``name=value``.
+Code passes the fields of an event as ``extra={"fields": {...}}``. They become members of the JSON object, or
+``name=value`` in text.
 """
 
 import json
@@ -17,14 +17,14 @@ _LINE_END: Final = {**_CONTROL, 10: "\\n"}
 
 
 class OneLine(logging.Formatter):
-    """Writes control characters of messages as escapes, so that no field can pretend to be another line.
+    """A formatter that escapes control characters of messages, so no field can forge a log line.
 
-    Tracebacks keep their lines; they come from this program.
+    Tracebacks keep their lines, because they come from this program.
     """
 
     def formatMessage(self, record: logging.LogRecord) -> str:
-        told = [record.message, *(f"{name}={value}" for name, value in _fields(record).items())]
-        record.message = " ".join(told).translate(_LINE_END)
+        parts = [record.message, *(f"{name}={value}" for name, value in _fields(record).items())]
+        record.message = " ".join(parts).translate(_LINE_END)
         return super().formatMessage(record)
 
     def formatException(self, ei: object) -> str:
@@ -32,7 +32,7 @@ class OneLine(logging.Formatter):
 
 
 class JsonLine(logging.Formatter):
-    """Writes a JSON object a line: time, level, logger, event, its fields, and trace where there is one."""
+    """A formatter that writes a JSON object a line: time, level, logger, event, its fields, and a trace if any."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
@@ -44,7 +44,9 @@ class JsonLine(logging.Formatter):
         }
         if record.exc_info:
             line["trace"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=True, default=str)  # escaped: no reader takes a control for a line's end
+        return json.dumps(
+            line, ensure_ascii=True, default=str
+        )  # ensure_ascii: some readers end a line at a Unicode control
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:
@@ -53,7 +55,7 @@ def _fields(record: logging.LogRecord) -> dict[str, Any]:
 
 
 def set_up(form: Format = "text") -> None:
-    """Log to stderr, from INFO on."""
+    """Send log lines of level INFO and above to stderr."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLine() if form == "json" else OneLine("%(asctime)s %(levelname)s %(name)s %(message)s"))
     logging.basicConfig(level=logging.INFO, handlers=[handler])

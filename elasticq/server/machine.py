@@ -1,4 +1,4 @@
-"""Tells how much memory this process may use: the machine's, or less where a control group or a limit says so."""
+"""The amount of memory that this process may use: the machine's, or the lower limit of a control group or rlimit."""
 
 import os
 import resource
@@ -14,7 +14,7 @@ LIMIT, LIMIT_V1 = "memory.max", "memory.limit_in_bytes"
 
 
 def memory_bytes(root: Path = ROOT) -> int:
-    """Return the least of all bounds. ``root``: where the system's files are."""
+    """Return the lowest of all bounds, in bytes. ``root``: where the system's files are."""
     machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     own = [] if limit == resource.RLIM_INFINITY else [limit]
@@ -22,9 +22,9 @@ def memory_bytes(root: Path = ROOT) -> int:
 
 
 def _of_control_groups(root: Path) -> Iterator[int]:
-    """Yield the bounds of the process's control group and of those around it.
+    """Yield the bounds of the process's control group and of its parents.
 
-    See the kernel's documents of cgroup version 2 and version 1.
+    See the kernel's documents on cgroup versions 2 and 1.
     """
     groups = root / CONTROL_GROUPS
     with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Node, storage, runtime and peers of this process, wired together, and how it ends."""
+"""The process of a member: the wiring of its node, storage, runtime and peers."""
 
 import asyncio
 import logging
@@ -35,7 +35,7 @@ from elasticq.storage.sqlite import SqliteStorage
 
 FETCH_AGAIN_S: Final = 1.0
 INCOMING: Final = "incoming.db"
-HEALS_MAX: Final = 3  # of one process
+HEALS_MAX: Final = 3  # in the life of one process
 HAND_OVER_S: Final = 1.0
 MEASURE_S: Final = 1.0
 
@@ -43,7 +43,7 @@ _log = logging.getLogger(__name__)
 
 
 class Member(ClusterProcess):
-    """One member's process. ``http`` and ``admin`` are its URLs for the others; http_port: where it listens for SQS."""
+    """The process of one member. http, admin: the URLs that it announces to others; http_port: of its SQS port."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Member(ClusterProcess):
         self._is_full = False
         self._heals = 0
         self._scratch: TemporaryDirectory[str] | None = None
-        self._has_incoming = directory is not None  # a former life may have left some
+        self._has_incoming = directory is not None  # an earlier process may have left parts of a snapshot
 
     # --- life -----------------------------------------------------------------------
 
@@ -91,7 +91,7 @@ class Member(ClusterProcess):
             send=self._send,
             on_wanted=self._fetch,
             on_discarded=self._operator_log.discarded,
-            on_news=self._tell_news,
+            on_news=self._log_news,
         )
         if cluster.discovery != "none":
             self._peers = self._make_peers()
@@ -105,7 +105,10 @@ class Member(ClusterProcess):
         return self._runtime
 
     def _measure(self) -> None:
-        """Tell the node how slow syncs are now, as its election timeouts follow them; clean up; do so again later."""
+        """Report the duration of syncs to the node, whose election timeouts depend on it. Repeat every MEASURE_S.
+
+        Also log why the member is not ready, and delete a snapshot that is not needed.
+        """
         if not self.ended.done():
             self.runtime.node.fsync_measured(self._storage.slow_sync_ms)
             trouble = self.runtime.node.members.waiting_for()
@@ -115,14 +118,17 @@ class Member(ClusterProcess):
                 self._drop_incoming()
             self._loop.call_later(MEASURE_S, self._measure)
 
-    def _tell_news(self, news: list[News]) -> None:
-        """Log what happened to the cluster; a server that has no peers is none."""
+    def _log_news(self, news: list[News]) -> None:
+        """Log events of the cluster, if this process has peers."""
         if self._peers is not None:
             self._operator_log.news(news)
         self._operator_log.removed(self.runtime.node.members.was_removed)
 
     async def can_serve(self) -> bool:
-        """A member that was removed from its cluster never can, and opens its ports to say so."""
+        """Wait as the base class does, but return True at once for a removed member.
+
+        It can never execute commands, and opens its ports to report so.
+        """
         return self.runtime.node.members.was_removed or await super().can_serve()
 
     async def hand_over(self) -> None:
@@ -151,7 +157,7 @@ class Member(ClusterProcess):
         return self._storage.sync_times
 
     def metrics(self) -> dict[str, float]:
-        """Add how much room is left on the disk of the data directory, where there is one."""
+        """Return the base class's figures and the free space on the disk of the data directory, if there is one."""
         found = super().metrics()
         if self._directory is not None:
             usage = disk_usage(self._directory.path)
@@ -208,7 +214,7 @@ class Member(ClusterProcess):
         return Node(self._node_settings, loaded.durable, os.urandom(32), loaded.rows)
 
     def listeners(self) -> Listeners:
-        """Return where this process and those that it knows listen, as they say of themselves and by their links."""
+        """Return the addresses and ports of the cluster's listeners: as the members announce them, and by links."""
         members = self.runtime.node.members
         own, others = members.introduce(), list(members.peers.values())
         trusted, linked = {_port(own.admin)}, set[str]()
@@ -240,7 +246,7 @@ class Member(ClusterProcess):
             self._fetching = self._loop.create_task(self._fetch_and_install(wanted))
 
     async def _fetch_and_install(self, wanted: Wanted) -> None:
-        """Fetch the wanted snapshot until it is installed, or not wanted any more."""
+        """Fetch the wanted snapshot and install it. Repeat after errors, until it is not wanted any more."""
         assert self._peers is not None, "snapshots are offered by peers"
         path, refused = self._incoming, 0
         try:
@@ -262,13 +268,13 @@ class Member(ClusterProcess):
                 self._drop_incoming()
 
     def _in_turn(self, wanted: Wanted, refused: int) -> Wanted:
-        """Return what is wanted from the next source: what came from the last one was refused."""
+        """Return the wanted snapshot with the next source after ``refused`` failures."""
         sources = sorted(self.runtime.node.replica.others, key=lambda other: other != wanted.source)
         return Wanted(sources[refused % len(sources)], wanted.index) if sources else wanted
 
     @property
     def _incoming(self) -> Path:
-        """The file for a snapshot on its way; the same after a restart, so that a transfer goes on.
+        """Return the file for a snapshot that is being fetched. A restarted process continues with the same file.
 
         Without a data directory it is in a temporary one.
         """
@@ -279,16 +285,16 @@ class Member(ClusterProcess):
         return Path(self._scratch.name) / INCOMING
 
     def _drop_incoming(self) -> None:
-        """Delete a snapshot that came and is not wanted any more."""
+        """Delete a fetched snapshot that is not wanted any more."""
         for left in (self._incoming, *parts_of(self._incoming)):
             left.unlink(missing_ok=True)
 
     def _drop_incoming_of_former_lives(self) -> None:
-        """Delete all parts of snapshots but the newest, with which a transfer may go on."""
+        """Delete the parts of snapshots that earlier processes left, except the newest: its transfer can continue."""
         if self._directory is None:
             return
         self._incoming.unlink(missing_ok=True)
-        for left in self._directory.path.glob("incoming-*.db*"):  # of versions that named them by the process
+        for left in self._directory.path.glob("incoming-*.db*"):  # the names of older versions
             left.unlink()
         for left in sorted(parts_of(self._incoming), key=lambda part: part.stat().st_mtime_ns)[:-1]:
             left.unlink()
@@ -296,7 +302,7 @@ class Member(ClusterProcess):
     async def _install(self, path: Path) -> None:
         members = self.runtime.node.members
         if self._directory is not None and members.was_voter:
-            # The log that tells of it goes: without this note a voter that was taken out would come back as a learner.
+            # The install drops the log with the removal. Without this note a removed voter would return as a learner.
             voters = (await asyncio.to_thread(base_of, path)).voters
             if voters is not None:
                 own = self._node_settings.member_id
@@ -308,22 +314,21 @@ class Member(ClusterProcess):
     # --- damaged rows ------------------------------------------------------------------
 
     def _met_damage(self, damage: Damage) -> None:
-        """Tell the node of damaged rows.
+        """Report damaged rows to the node.
 
-        Others give back what is gone, or the node goes on without it; else the storage writes new rows of the rest.
+        The node gets lost messages from other members, or drops them. If it can do neither, the storage rebuilds its
+        rows from the intact ones.
         """
         _log.error("rows_damaged %s", damage.told)
         try:
             is_done = self.runtime.damaged(damage.queue_id, damage.sequences)
         except RuntimeStopped:
-            return  # its failure is known, and the process about to end
+            return  # the failure is logged, and the process is about to end
         if is_done or self._healing is not None:
             return
         self._heals += 1
-        if self._heals > HEALS_MAX:  # each keeps a file of the old rows
-            self._storage_failed(
-                DataError(f"{damage.told}; the disk goes on damaging what is written: use another one")
-            )
+        if self._heals > HEALS_MAX:  # each leaves a file with the old rows
+            self._storage_failed(DataError(f"{damage.told}; the disk keeps damaging its data: use another one"))
         else:
             self._healing = self._loop.create_task(self._heal())
 
@@ -336,7 +341,7 @@ class Member(ClusterProcess):
         finally:
             self._healing = None
 
-    # --- what goes wrong --------------------------------------------------------------
+    # --- failures ---------------------------------------------------------------------
 
     def _set_full(self, reason: str | None) -> None:
         self._is_full = reason is not None

@@ -1,4 +1,4 @@
-"""Tells systemd what the process does, by the protocol of sd_notify(3); without systemd it does nothing."""
+"""Notifications of the process's state to systemd, by the protocol of sd_notify(3)."""
 
 import logging
 import os
@@ -13,7 +13,7 @@ _log = logging.getLogger(__name__)
 
 
 def notify(state: str) -> None:
-    """Send one datagram. A supervisor that does not listen is no reason to end."""
+    """Send one datagram to systemd. Do nothing without systemd, and only log a failure."""
     address = os.environ.get(SOCKET_VARIABLE, "")
     if not address:
         return

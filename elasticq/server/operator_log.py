@@ -1,4 +1,4 @@
-"""What a member or a proxy tells its operator of its cluster, each thing once; what of that a member keeps on disk."""
+"""The log lines of a member or a proxy about its cluster, each logged once, and what a member stores of them."""
 
 import logging
 from asyncio import AbstractEventLoop, Future
@@ -15,7 +15,7 @@ _log: Final = logging.getLogger("elasticq.server.member")
 
 
 class OperatorLog:
-    """Logs for one process. directory: None where nothing is kept."""
+    """The log of one process. directory: None if the process stores nothing."""
 
     def __init__(self, directory: DataDirectory | None, loop: AbstractEventLoop) -> None:
         self._directory = directory
@@ -29,9 +29,9 @@ class OperatorLog:
             _log.log(logging.WARNING if one.is_warning else logging.INFO, "%s: %s", one.event, one.text)
 
     def trouble(self, trouble: str, well: str) -> None:
-        """Log what keeps this process from its cluster, and what to do, once each time it changes.
+        """Log why this process cannot serve for its cluster, and what to do, when the reason changes.
 
-        trouble: empty for nothing, which is told by ``well``.
+        trouble: the reason, empty if it can serve. Then ``well`` is logged.
         """
         if trouble != self._trouble:
             self._trouble = trouble
@@ -39,9 +39,9 @@ class OperatorLog:
             _log.log(level, "%s", trouble or well)
 
     def met(self, peer: Peer, own: Peer) -> None:
-        """Log a new link; a member that is linked greets anew where it says something else of itself.
+        """Log a new link. A linked member that greets again, with changed data, is not logged.
 
-        own: what this process tells of itself.
+        own: the data that this process announces.
         """
         if peer.id not in self._linked:
             self._linked[peer.id] = peer
@@ -50,15 +50,15 @@ class OperatorLog:
             else:
                 _log.info("linked: There is a link to %s (%s) at %s.", peer.name, peer.id, peer.address)
             if peer.region and _regions_of(peer) != _regions_of(own):
-                # Not refused: the settings of a cluster are changed by a rolling restart, and it serves meanwhile.
+                # The link is not refused: during a rolling restart settings may differ, and the cluster must serve.
                 _log.warning(
-                    "regions_differ: %s (%s) has %s, this process %s: a call means other queues there than here. "
+                    "regions_differ: %s (%s) has %s, this process %s: the same call means different queues there. "
                     "Give all members and proxies the same node.region and node.single_region.",
                     peer.name, peer.id, _regions_of(peer), _regions_of(own),
                 )  # fmt: skip
 
     def lost(self, member_id: str) -> None:
-        """Log a lost link; that of a proxy is no warning, as proxies come and go with their applications."""
+        """Log a lost link, as a warning unless it is a proxy's: proxies come and go with their applications."""
         peer = self._linked.pop(member_id, None)
         if peer is not None and peer.is_proxy:
             _log.info("link_lost: The link to the proxy %s (%s) is gone.", peer.name, member_id)
@@ -72,12 +72,12 @@ class OperatorLog:
             _log.info("disk_has_space_again: The disk has space again, and sends are taken.")
 
     def installed(self, index: int) -> None:
-        _log.info("snapshot_installed: This member goes on from the snapshot of another one, at index %d.", index)
+        _log.info("snapshot_installed: This member continues from another member's snapshot, at index %d.", index)
 
-    # --- what is kept -----------------------------------------------------------------
+    # --- what is stored ---------------------------------------------------------------
 
     def removed(self, was_removed: bool) -> None:
-        """Keep on the disk whether this member was taken out of its cluster, as its log and rows may not tell."""
+        """Store whether this member was removed from its cluster, because its log and rows may not contain that."""
         if self._directory is not None:
             try:
                 self._directory.remember_removed(was_removed)
@@ -86,11 +86,11 @@ class OperatorLog:
 
     @property
     def discarded_count(self) -> int:
-        """How many acknowledged entries were discarded in all lives of this directory."""
+        """Return how many acknowledged entries were discarded since this directory exists."""
         return 0 if self._discarded is None else self._discarded.count
 
     def discarded(self, entries: list[Entry]) -> None:
-        """Keep entries that were acknowledged before they were committed, and that a newer master replaced."""
+        """Log and store entries that were acknowledged before their commit, and that a newer master replaced."""
         _log.warning("acknowledged_entries_discarded %d", len(entries))
         if self._discarded is not None:
             keeping = self._loop.run_in_executor(None, self._discarded.append, entries)

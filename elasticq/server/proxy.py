@@ -1,4 +1,4 @@
-"""A proxy's process: it stores nothing, never votes, and passes calls on to the master of the cluster that it finds."""
+"""The process of a proxy: it stores nothing, never votes, and passes calls on to the master of its cluster."""
 
 import os
 from asyncio import AbstractEventLoop
@@ -19,7 +19,7 @@ LOOK_S: Final = 1.0
 
 
 class ProxyProcess(ClusterProcess):
-    """``http`` and ``admin`` are its URLs, which members are told; http_port: where it listens for SQS."""
+    """The process of one proxy. http, admin: the URLs that it announces to members; http_port: of its SQS port."""
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
-"""Delivers notifications to web servers from this process, once there is a subscription that is one.
+"""The delivery of notifications to web servers, which starts with the first subscription of a web server.
 
-What delivers is imported then, off the loop: a server without such subscriptions pays nothing for it.
+Its modules are imported then, outside the loop's thread. A server without such subscriptions never imports them.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ LOOK_S: Final = 0.2
 
 
 class Pushes:
-    """The deliveries of one member, which was started. None goes to where its cluster listens."""
+    """The deliveries of one started member. It never posts to the listeners of its own cluster."""
 
     def __init__(self, settings: Settings, member: Member, loop: AbstractEventLoop) -> None:
         self._settings = settings
@@ -38,7 +38,7 @@ class Pushes:
         if self._settings.push.sign_queues:
             while not self._runtime.node.state.mac_key:
                 await asyncio.sleep(LOOK_S)
-            await asyncio.to_thread(self._signer)  # the first publish would have to wait for it
+            await asyncio.to_thread(self._signer)  # else the first publish would wait for it
         while not self._runtime.node.state.topics.pushed:
             await asyncio.sleep(LOOK_S)
         await self._loop.run_in_executor(None, import_module, "elasticq.push.pusher")
@@ -65,21 +65,21 @@ class Pushes:
 
     @property
     def counts(self) -> "dict[tuple[str, str], Counts]":
-        """What became of notifications, by owner and name of their topic."""
+        """Return the counts of notifications, by owner and name of their topic."""
         return {} if self._pusher is None else self._pusher.counts
 
     @property
     def by_subscription(self) -> "dict[int, Counts]":
-        """What became of notifications, by the number of their subscription."""
+        """Return the counts of notifications, by the number of their subscription."""
         return {} if self._pusher is None else self._pusher.by_subscription
 
     async def certificate(self) -> bytes | None:
-        """Return the certificate of this cluster's signatures; None while this member knows no cluster."""
+        """Return the certificate of this cluster's signatures, None while this member does not know its cluster."""
         if not self._runtime.node.state.mac_key:
             return None
         signer = await asyncio.to_thread(self._signer)
         return signer.pem
 
     def _signer(self) -> "Signer":
-        """Return the signer of the cluster: call it outside of the loop's thread."""
+        """Return the signer of the cluster. Call it outside the loop's thread."""
         return self._signatures.signer(self._runtime.node.state.mac_key)

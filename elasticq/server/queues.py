@@ -1,4 +1,4 @@
-"""Queues in the settings: ``[queues.NAME]`` tables, and the template for queues made at their first use."""
+"""The queues of the settings: ``[queues.NAME]`` tables, and the template for queues that are created at first use."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -17,10 +17,10 @@ from elasticq.model.names import FIFO_SUFFIX, has_fifo_suffix, queue_arn
 
 
 class QueueSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One queue. It is created at the start if there is none; one that exists keeps its attributes.
+    """One queue. The server creates it at its start. A queue that exists keeps its attributes.
 
-    partitions: of a FIFO queue, 0: none; attributes: any others, under AWS's names; created_ms, modified_ms: when it
-    was created and changed elsewhere.
+    partitions: of a FIFO queue, 0 for none; attributes: others, with AWS's names; created_ms, modified_ms: when the
+    queue was created and changed in another server.
     """
 
     visibility_timeout_s: Annotated[int, Meta(ge=0, le=limits.VISIBILITY_S_MAX)] | None = None
@@ -40,9 +40,9 @@ class QueueSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
 
 
 class AutoCreate(Struct, frozen=True, forbid_unknown_fields=True):
-    """Creates queues at their first use by SendMessage, ReceiveMessage, GetQueueUrl or GetQueueAttributes.
+    """The creation of queues at their first use by SendMessage, ReceiveMessage, GetQueueUrl or GetQueueAttributes.
 
-    template: how they are created, as a ``[queues.NAME]`` table. The master's settings are in force.
+    template: their settings, as in a ``[queues.NAME]`` table. The master's settings count.
     """
 
     enabled: bool = False
@@ -50,7 +50,10 @@ class AutoCreate(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Declarations:
-    """The commands that create the queues, dead-letter queues first. ``wrong``: settings that contradict themselves."""
+    """The commands that create the queues, dead-letter queues first.
+
+    wrong: a text for each invalid setting; doubts: a text for each setting that is likely a mistake.
+    """
 
     def __init__(self, queues: Mapping[str, QueueSettings], region: str, account: str) -> None:
         self.wrong: list[str] = []
@@ -63,19 +66,19 @@ class Declarations:
         self.commands = [made[name] for name in self._in_order()]
 
     def _named(self, queues: Mapping[str, QueueSettings]) -> dict[str, QueueSettings]:
-        """Return the queues by whole name: .fifo is appended where it is missing."""
+        """Return the queues by full name: .fifo is appended if it is missing."""
         found: dict[str, QueueSettings] = {}
         for name, queue in queues.items():
             whole = f"{name}{FIFO_SUFFIX}" if queue.fifo and not has_fifo_suffix(name) else name
             if whole in found:
-                self.wrong.append(f"queues.{whole} stands there twice")
+                self.wrong.append(f"queues.{whole} is there twice")
             if not kind_named(whole).name_pattern.match(whole):
                 self.wrong.append(f"queues.{name}: a name has 1 to 80 letters, digits, - or _")
             found[whole] = queue
         return found
 
     def _whole(self, target: str) -> str:
-        """Return the name of a queue that another names, with .fifo where only that queue exists."""
+        """Return the full name of a queue that another queue names: with .fifo if only that queue exists."""
         is_short = target and target not in self._queues and f"{target}{FIFO_SUFFIX}" in self._queues
         return f"{target}{FIFO_SUFFIX}" if is_short else target
 
@@ -102,7 +105,7 @@ class Declarations:
             if not kind_named(target).exchanges_with(kind_named(name)):
                 self.wrong.append(f"queues.{name}.{key}: {target} is not of the same type, FIFO or standard")
             elif target not in self._queues:
-                self.doubts.append(f"queues.{name}.{key}: no queue {target} stands in the settings")
+                self.doubts.append(f"queues.{name}.{key}: the settings have no queue {target}")
         for keys in (("dead_letter_queue",), ("copy_to", "move_to")):
             circle = self._circle(name, keys)
             if circle and min(circle) == name:
@@ -115,7 +118,7 @@ class Declarations:
                 yield key, self._whole(target)
 
     def _circle(self, name: str, keys: tuple[str, ...]) -> list[str]:
-        """Return the way from ``name`` back to it by dead-letter queues; empty if there is none."""
+        """Return a path from ``name`` back to itself through the targets of ``keys``, empty if there is none."""
         ways, passed = [[name]], set()
         while ways:
             way = ways.pop()
@@ -128,7 +131,7 @@ class Declarations:
         return []
 
     def _in_order(self) -> list[str]:
-        """Return the queues so that a dead-letter queue stands before those that name it."""
+        """Return the names of the queues, each dead-letter queue before those that name it."""
         placed: dict[str, None] = {}
         for name in self._queues:
             way: list[str] = []
@@ -142,7 +145,7 @@ class Declarations:
 
 
 def attributes_of(queue: QueueSettings, dead_letter_arn: str, kind: Kind) -> dict[str, str]:
-    """Return a queue's attributes under AWS's names; ``kind``: the one that its name tells."""
+    """Return a queue's attributes with AWS's names. ``kind``: the one that its name means, FIFO or standard."""
     given: dict[str, Any] = {
         "VisibilityTimeout": queue.visibility_timeout_s,
         "DelaySeconds": queue.delay_s,
@@ -173,7 +176,7 @@ def _faults(name: str, queue: QueueSettings, attributes: dict[str, str], kind: K
 
 
 def template_of(made: AutoCreate, region: str, account: str) -> DeclareQueue | None:
-    """Return what a queue is created from at its first use; None where an unknown queue is an error."""
+    """Return the command that creates a queue at its first use, None if an unknown queue is an error."""
     if not made.enabled:
         return None
     queue = made.template
@@ -183,12 +186,12 @@ def template_of(made: AutoCreate, region: str, account: str) -> DeclareQueue | N
 
 
 def template_faults(made: AutoCreate) -> list[str]:
-    """Check the template as that of a FIFO queue, which may have all attributes that a standard queue may."""
+    """Return the faults of the template, checked as a FIFO queue, which may have all attributes of standard queues."""
     attributes = attributes_of(made.template, "", FIFO)
     return [f"auto_create.template: {reason}" for reason in _faults("template", made.template, attributes, FIFO)]
 
 
 def template_doubts(made: AutoCreate) -> list[str]:
     if made.enabled and made.template.fifo:
-        return ["auto_create.template.fifo: only names that end in .fifo make FIFO queues, with or without it"]
+        return ["auto_create.template.fifo has no effect: queues whose names end in .fifo are FIFO queues"]
     return []

@@ -1,7 +1,7 @@
-"""Reads certificates, keys and secrets anew while the server runs, which is what SIGHUP asks for.
+"""The renewal of certificates, keys and secrets while the server runs, on SIGHUP.
 
-Only what stands in files is read, by the settings of the start. Connections that are up stay as they are; those that
-come later meet what is new. What cannot be read leaves the old one in use.
+The server reads again the files that its settings named at the start. Open connections are not affected; later ones
+use the new files. If a file cannot be read, its old content stays in use.
 """
 
 import logging
@@ -15,9 +15,9 @@ _log = logging.getLogger(__name__)
 
 
 class Part(NamedTuple):
-    """What one reader reads. name: its settings; renew: reads all of it, and then puts it in the place of the old one.
+    """Files that are renewed together. name: of their settings; renew: reads all of them, then puts them in use.
 
-    ``renew`` raises SettingsError or OSError where that is not possible, and has changed nothing then.
+    ``renew`` raises SettingsError or OSError if a file cannot be used. Then nothing has changed.
     """
 
     name: str
@@ -25,21 +25,21 @@ class Part(NamedTuple):
 
 
 def renew(parts: Sequence[Part]) -> None:
-    """Read all parts anew; log in one line which were read, and in a line each which could not be."""
+    """Renew all parts. Log one line for all that were renewed, and one line for each failure."""
     renewed = []
     for part in parts:
         try:
             part.renew()
         except (SettingsError, OSError) as error:
-            _log.error("not_renewed: SIGHUP came, and what was read before stays in use: %s", error)
+            _log.error("not_renewed: SIGHUP came, but the old files stay in use: %s", error)
         else:
             renewed.append(part.name)
     if renewed:
-        _log.info("renewed: SIGHUP came, and these were read anew: %s.", ", ".join(renewed))
+        _log.info("renewed: SIGHUP came, and these were read again: %s.", ", ".join(renewed))
     elif not parts:
-        _log.info("renewed: SIGHUP came, and there is nothing to read anew: no setting names a file with a secret.")
+        _log.info("renewed: SIGHUP came, but no setting names a file with a secret.")
 
 
 def has_terminal() -> bool:
-    """Tell whether this process was started at a terminal: SIGHUP means then that the terminal was closed."""
+    """Return whether this process was started at a terminal. If so, SIGHUP means that the terminal was closed."""
     return sys.stdin is not None and sys.stdin.isatty()

@@ -1,4 +1,4 @@
-"""Checks who may read a file that holds a secret."""
+"""The check of the permissions of a file with a secret."""
 
 import os
 from typing import Final
@@ -8,14 +8,14 @@ _WRITE_OF_GROUP_AND_OTHERS: Final = 0o037
 
 
 def check_mode(setting: str, path: object, state: os.stat_result) -> None:
-    """Raise ValueError where others could read or write the file."""
+    """Raise ValueError if other users could read or write the file."""
     if state.st_mode & refused_mode(state.st_uid, os.geteuid()):
         raise ValueError(f"{setting} {path} is open to other users of this machine: chmod 600 {path}")
 
 
 def refused_mode(owner: int, user: int) -> int:
-    """Return the mode bits that a secret's file may not have; root may let one group read it, as PostgreSQL allows.
+    """Return the mode bits that a secret's file must not have.
 
-    So secrets come into containers: Kubernetes mounts them as root's, readable by the pod's group.
+    A file of root may be readable by its group, as in PostgreSQL, because Kubernetes mounts secrets so.
     """
     return _WRITE_OF_GROUP_AND_OTHERS if owner == 0 != user else _GROUP_AND_OTHERS

@@ -1,9 +1,8 @@
-"""Every setting of the server with unit, default and bound; read from file, environment and command line.
+"""All settings of the server with default and bound, read from a file, the environment and the command line.
 
-Later sources win: defaults, TOML file, ``ELASTICQ_<SECTION>__<KEY>``, flags.
-An unknown key is an error, as a misspelt setting that is silently ignored
-costs somebody a day. conf/elasticq.toml documents each one (a test compares).
-What contradicts itself is refused, with what to do instead.
+Later sources win: defaults, TOML file, ``ELASTICQ_<SECTION>__<KEY>``, flags. An unknown key is an error, because a
+misspelt setting that is silently ignored costs a user a day. Settings that contradict each other are an error that
+names a way out. conf/elasticq.toml documents each setting with its unit (a test compares both).
 """
 
 import ssl
@@ -45,7 +44,7 @@ RegionName = Annotated[str, Meta(pattern=r"^[a-z0-9-]{1,32}$", description="1 to
 
 
 class SettingsError(Exception):
-    """A setting is unknown, ill-typed, out of bounds or contradicts another; the text says which."""
+    """A setting that is unknown, ill-typed, out of bounds or contradicts another. The text names it."""
 
 
 class Http(Struct, frozen=True, forbid_unknown_fields=True):
@@ -83,7 +82,7 @@ class Http(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Node(Struct, frozen=True, forbid_unknown_fields=True):
-    """This member, and what it tells of itself."""
+    """This member: its name, region, account and rules."""
 
     id: MemberName = "node1"
     region: RegionName = DEFAULT_REGION
@@ -94,7 +93,7 @@ class Node(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Storage(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where messages are kept."""
+    """The storage of messages, and the memory that they may use."""
 
     data_dir: Annotated[str, Meta(min_length=1)] = "./data"
     memory: bool = False
@@ -116,7 +115,7 @@ class Admin(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Log(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is written to stderr."""
+    """The log on stderr."""
 
     format: Literal["text", "json"] = "text"
     requests: Literal["off", "failed", "all"] = "failed"
@@ -124,7 +123,7 @@ class Log(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Otel(Struct, frozen=True, forbid_unknown_fields=True):
-    """Spans of requests by OpenTelemetry."""
+    """OpenTelemetry's spans of requests."""
 
     enabled: bool = False
     exporter: Literal["otlp", "console"] = "otlp"
@@ -140,12 +139,14 @@ class Push(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Testing(Struct, frozen=True, forbid_unknown_fields=True):
-    """What tests may do to this server."""
+    """The paths with which tests control this server."""
 
     enabled: bool = False
 
 
 class Settings(Struct, frozen=True, forbid_unknown_fields=True):
+    """All sections."""
+
     http: Http = field(default_factory=Http)
     auth: Auth = field(default_factory=Auth)
     node: Node = field(default_factory=Node)
@@ -188,23 +189,23 @@ def load(
     notes: list[str] | None = None,
     options: Mapping[str, str] | None = None,
 ) -> Settings:
-    """Return the settings that are in force. Reads the files that the cluster's section names. Raises SettingsError.
+    """Return the settings of all sources. Raise SettingsError if one is invalid or a file that they name is unreadable.
 
-    properties: (key, value) of ElasticMQ's keys, as java takes them by -D; notes: is filled with what of a file of
-    ElasticMQ's is read otherwise or ignored; options: the name of the flag of a setting, for errors about its value.
+    properties: (key, value) of ElasticMQ's keys, given by -D; notes: receives texts on keys of foreign files that are
+    translated or ignored; options: the flag of each setting, for errors about its value.
     """
     sections: dict[str, dict[str, Any]] = {name: {} for name in SECTIONS}
-    told: list[str] = []
+    found_notes: list[str] = []
     is_migrated = file is not None and _is_elasticmqs(file)
     if file is not None:
-        given = _migrated(file, properties, told) if is_migrated else _read(file, told)
+        given = _migrated(file, properties, found_notes) if is_migrated else _read(file, found_notes)
         _merge(sections, given, str(file))
     _merge(sections, _from_environment(environment), "the environment")
-    if properties:  # those of queues are among what the file says of them
-        given = _migrated(None, properties, [] if is_migrated else told)
+    if properties:  # with a file of ElasticMQ, those of queues were merged into its queues above
+        given = _migrated(None, properties, [] if is_migrated else found_notes)
         _merge(sections, {key: given[key] for key in given if not (is_migrated and key in _FILE_ONLY)}, "-D")
     if notes is not None:
-        notes += dict.fromkeys(told)
+        notes += dict.fromkeys(found_notes)
     _merge(sections, flags, "the command line")
     _split(sections["cluster"], "seeds")
     _split(sections["auth"], "allowed_origins")
@@ -216,7 +217,7 @@ def load(
         raise SettingsError(_bad_values(sections, error, file, environment, flags, options or {})) from error
     if "discovery" not in sections["cluster"]:
         settings = replace(settings, cluster=with_discovery(settings.cluster))
-    if settings.cluster.role == PROXY and "id" not in sections["node"]:  # two processes of one name cannot both live
+    if settings.cluster.role == PROXY and "id" not in sections["node"]:  # two processes of one name cannot both run
         settings = replace(settings, node=replace(settings.node, id=f"{PROXY}-{token_hex(4)}"))
     wrong = _contradictions(settings)
     if wrong:
@@ -232,8 +233,8 @@ def _bad_values(
     flags: Mapping[str, Mapping[str, Any]],
     options: Mapping[str, str],
 ) -> str:
-    """Return what is wrong with which values, each by the name that it has where it was given."""
-    from elasticq.server.bad_values import unfit  # wanted only where there is an error
+    """Return a text on all values that do not fit. It names each setting as its source does: flag, variable or key."""
+    from elasticq.server.bad_values import unfit  # needed only after an error
 
     in_environment = _from_environment(environment)
 
@@ -245,36 +246,39 @@ def _bad_values(
             return f"{ENVIRONMENT_PREFIX}{section}__{key}".upper()
         return name if file is None else f"{file}: {name}"
 
-    # What misses a key, or has one that is not known, has no value that does not fit.
+    # A missing or unknown key is not an unfit value: then msgspec's text is all there is.
     return "; ".join(unfit(sections, Settings, given)) or str(error).replace("`$.", "`")
 
 
 def warnings(settings: Settings) -> list[str]:
-    """Return a line for the start's log for each setting that is allowed and still likely a mistake."""
+    """Return a line for each setting that is allowed but likely a mistake. Raise SettingsError if a file is gone."""
     try:
         found = peers.doubts(settings.cluster)
-    except ValueError as error:  # the secret's file went away after ``load``
+    except ValueError as error:  # the secret's file was removed after ``load``
         raise SettingsError(str(error)) from error
     if settings.testing.enabled:
         found.append(
-            "testing is enabled: whoever reaches the SQS port can turn its clock, lose messages and delete queues"
+            "testing is enabled: anyone who can reach the SQS port can move its clock, lose messages and delete queues"
         )
     admin = settings.admin
     found += authenticator.doubts(settings.auth, settings.http.host)
     if admin.port >= 0 and not admin.token_file and not is_loopback(admin.host):
         found.append(
-            f"THE ADMIN PORT IS OPEN: it listens on {admin.host} without admin.token_file, and whoever reaches it can "
-            "look at the cluster and give it orders"
+            f"THE ADMIN PORT IS OPEN: it listens on {admin.host} without admin.token_file. Anyone who can reach it can "
+            "read and change all queues and the cluster"
         )
     found += Declarations(settings.queues, settings.node.region, settings.node.account).doubts
     found += template_doubts(settings.auto_create)
     if settings.auth.mode == "strict" and admin.port >= 0 and not admin.token_file:
-        found.append("auth is strict and admin.token_file is not set: the admin port answers probes only")
+        found.append("auth is strict and admin.token_file is not set: the admin port answers only probes")
     return found
 
 
 def secrets(settings: Settings) -> tuple[bytes, bytes]:
-    """Return the cluster's secret and the second one that is accepted, empty if there is none. Raises SettingsError."""
+    """Return the cluster's secret and the second accepted one, each empty without one.
+
+    Raise SettingsError if a file cannot be used.
+    """
     try:
         return read_secret(settings.cluster), read_also(settings.cluster)
     except ValueError as error:
@@ -282,7 +286,7 @@ def secrets(settings: Settings) -> tuple[bytes, bytes]:
 
 
 def keys(settings: Settings) -> list[Key]:
-    """Return the access keys. Raises SettingsError."""
+    """Return the access keys. Raise SettingsError if their file cannot be used."""
     try:
         return authenticator.keys_of(settings.auth, settings.node.account)
     except ValueError as error:
@@ -290,7 +294,10 @@ def keys(settings: Settings) -> list[Key]:
 
 
 def admin_token(settings: Settings) -> str | None:
-    """Return the operators' token, empty if none is asked for; None if nobody may look (strict without a token)."""
+    """Return the operators' token: empty if none is needed, None if nobody is admitted (strict without a token).
+
+    Raise SettingsError if the file cannot be used.
+    """
     try:
         token = authenticator.read_token(settings.admin.token_file)
     except ValueError as error:
@@ -299,7 +306,7 @@ def admin_token(settings: Settings) -> str | None:
 
 
 def tls(section: str, ports: Http | Admin) -> ssl.SSLContext | None:
-    """Return the TLS context of a port, None without TLS. Raises SettingsError."""
+    """Return the TLS context of a port, None without TLS. Raise SettingsError if a file cannot be used."""
     try:
         return authenticator.tls_context(section, ports.tls_cert, ports.tls_key)
     except ValueError as error:
@@ -309,7 +316,7 @@ def tls(section: str, ports: Http | Admin) -> ssl.SSLContext | None:
 def _contradictions(settings: Settings) -> list[str]:
     found = peers.contradictions(settings.cluster) + authenticator.contradictions(settings.auth, settings.node.account)
     if settings.cluster.role == PROXY and settings.storage != Storage():
-        found.append("cluster.role proxy stores nothing: leave the settings of [storage] out (--data-dir, --memory)")
+        found.append("cluster.role proxy stores nothing: remove the settings of [storage] (--data-dir, --memory)")
     for read in (
         lambda: authenticator.read_token(settings.admin.token_file),
         lambda: authenticator.tls_context("http", settings.http.tls_cert, settings.http.tls_key),
@@ -319,7 +326,7 @@ def _contradictions(settings: Settings) -> list[str]:
             read()
         except ValueError as error:
             found.append(str(error))
-    found += [f"push.refused_networks: {text} is no network" for text in unreadable(settings.push.refused_networks)]
+    found += [f"push.refused_networks: {text} is not a network" for text in unreadable(settings.push.refused_networks)]
     declared = Declarations(settings.queues, settings.node.region, settings.node.account)
     found += TopicDeclarations(settings.topics, settings.node.region, settings.node.account).wrong
     return found + declared.wrong + template_faults(settings.auto_create)
@@ -336,12 +343,12 @@ def topics(settings: Settings) -> list[CreateTopic | Subscribe]:
 
 
 def template(settings: Settings) -> DeclareQueue | None:
-    """Return what a queue is created from at its first use; None where that is an error."""
+    """Return the command that creates a queue at its first use, None if an unknown queue is an error."""
     return template_of(settings.auto_create, settings.node.region, settings.node.account)
 
 
 def call_limits(settings: Settings) -> limits.Limits:
-    """Return how much a call may hold or ask for."""
+    """Return the limits of calls."""
     return limits.RELAXED if settings.node.limits == "relaxed" else limits.STRICT
 
 
@@ -364,7 +371,7 @@ def _migrated(file: Path | None, properties: Sequence[tuple[str, str]], notes: l
 
 
 def _split(section: dict[str, Any], name: str) -> None:
-    """Split the one text, ``a:1,b:2``, that the environment and the flags have for a list."""
+    """Split a list that the environment or a flag gives as one text, such as ``a:1,b:2``."""
     text = section.get(name)
     if isinstance(text, str):
         section[name] = [part.strip() for part in text.split(",") if part.strip()]
@@ -386,7 +393,7 @@ def _read(file: Path, notes: list[str]) -> dict[str, Any]:
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """Read ELASTICQ_HTTP__PORT=9325 as http.port; names without the double underscore are ignored."""
+    """Return the settings of the environment: ELASTICQ_HTTP__PORT is http.port. Ignore names without ``__``."""
     found: dict[str, dict[str, str]] = {}
     for name, value in environment.items():
         section, two, key = name.removeprefix(ENVIRONMENT_PREFIX).lower().partition("__")
@@ -410,7 +417,7 @@ def _merge(sections: dict[str, dict[str, Any]], more: Mapping[str, Any], source:
 
 
 def _merge_tables(section: str, tables: dict[str, Any], more: Mapping[str, Any], source: str) -> None:
-    """Merge tables of queues or topics; one replaces another of the same name."""
+    """Merge tables of queues or topics. A later table replaces one of the same name."""
     if source == "the environment":
         raise SettingsError(f"the environment: {section} are set in a file, as [{section}.NAME] tables")
     for name, table in more.items():

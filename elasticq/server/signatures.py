@@ -1,6 +1,6 @@
-"""The signer of the cluster that this process is a member of, and what signs envelopes for queues with it.
+"""The signer of the cluster that this process is a member of, which also signs envelopes for queues.
 
-A signer takes some tenths of a second to make, so that it is made once, outside of the loop's thread where that can be.
+To create a signer takes some tenths of a second. So it is created once, outside the loop's thread if possible.
 """
 
 from threading import Lock
@@ -11,12 +11,14 @@ if TYPE_CHECKING:
 
 
 class Signatures:
+    """The holder of the signer, usable from any thread."""
+
     def __init__(self) -> None:
         self._lock = Lock()
         self._signers: dict[bytes, Signer] = {}
 
     def signer(self, key: bytes) -> "Signer":
-        """Return the signer of the cluster with this key (State.mac_key), which is made at the first call."""
+        """Return the signer of the cluster with this key (State.mac_key). The first call creates it."""
         from elasticq.push.signer import Signer
 
         with self._lock:
@@ -25,5 +27,5 @@ class Signatures:
             return self._signers[key]
 
     def sign(self, key: bytes, envelope: dict[str, str]) -> tuple[str, str]:
-        """Return the signature of an envelope, and the name of the certificate that it is verified with."""
+        """Return the signature of an envelope, and the name of the certificate that verifies it."""
         return self.signer(key).seal(envelope)

@@ -1,7 +1,7 @@
-"""Makes OpenTelemetry spans of requests, where otel.enabled is set and the extra [otel] installed.
+"""OpenTelemetry spans of requests, if otel.enabled is set and the extra [otel] is installed.
 
-A span is made after its request was answered, with the request's times, so a request waits for nothing.
-Its parent is the caller's, from traceparent or X-Amzn-Trace-Id. Nothing of a body becomes an attribute.
+A span is created after its request was answered, with the request's times, so it delays no request. Its parent is the
+caller's span, from traceparent or X-Amzn-Trace-Id. No attribute contains a part of the body.
 """
 
 import re
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 _XRAY_ROOT: Final = re.compile(r"(?:^|;)Root=1-([0-9a-f]{8})-([0-9a-f]{24})(?:;|$)")
 _XRAY_PARENT: Final = re.compile(r"(?:^|;)Parent=([0-9a-f]{16})(?:;|$)")
-_MISSING: Final = f"otel.enabled wants OpenTelemetry: {how_to_install('otel')}"
+_MISSING: Final = f"otel.enabled needs OpenTelemetry: {how_to_install('otel')}"
 OPERATIONS: Final = {"SendMessage": "send", "SendMessageBatch": "send", "ReceiveMessage": "receive"}
-"""messaging.operation.type; deletes and changes of visibility settle, all else has none."""
+"""The values of messaging.operation.type. Actions of SETTLING have "settle", all others none."""
 SETTLING: Final = ("DeleteMessage", "DeleteMessageBatch", "ChangeMessageVisibility", "ChangeMessageVisibilityBatch")
 
 
 class Spans:
-    """``observe`` makes a span of an answered request; ``close`` gives what is pending to the exporter."""
+    """The spans of answered requests. ``observe`` creates one; ``close`` sends pending ones to the exporter."""
 
     def __init__(self, node_name: str, exporter: "SpanExporter") -> None:
         from opentelemetry.sdk.resources import Resource
@@ -77,7 +77,7 @@ class Spans:
 
 
 def parent(headers: dict[str, str]) -> "Context | None":
-    """Return the caller's context: W3C's trace context, else X-Ray's; None where the span is a root."""
+    """Return the caller's context: W3C's trace context, else X-Ray's. Return None if the span is a root."""
     from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
@@ -93,7 +93,10 @@ def parent(headers: dict[str, str]) -> "Context | None":
 
 
 def make(settings: Otel, node_name: str) -> tuple[Observer | None, Callable[[], None]]:
-    """Return what observes requests, and what ends it. Raises SettingsError where the libraries are missing."""
+    """Return the observer of requests (None if disabled) and the function that ends it.
+
+    Raise SettingsError if the libraries are missing.
+    """
     if not settings.enabled:
         return None, lambda: None
     try:
@@ -104,7 +107,7 @@ def make(settings: Otel, node_name: str) -> tuple[Observer | None, Callable[[], 
 
 
 def _exporter(name: str) -> "SpanExporter":
-    """Return the exporter; otlp is configured by OpenTelemetry's own variables, OTEL_EXPORTER_OTLP_*."""
+    """Return the exporter. OpenTelemetry's variables OTEL_EXPORTER_OTLP_* configure otlp."""
     if name == "otlp":
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 

@@ -1,10 +1,9 @@
-"""A small parent process that holds the SQS port and starts the serving process again when it was killed.
+"""A small parent process that keeps the SQS port open, and restarts the serving process when a signal killed it.
 
-The port stays open meanwhile: clients that connect wait in its backlog until somebody serves, and a restart is a slow
-call to them. A process that was killed by a signal is started again, up to ``RESTARTS_MAX`` times in ``RESTARTS_S``
-seconds; with any other exit status the supervisor ends, too. SIGTERM and SIGINT stop both, SIGHUP restarts the serving
-process gracefully, with the settings, certificates and code that are there by then. If the supervisor dies, the serving
-process ends at once: nothing that was acknowledged is lost by that.
+Clients that connect during a restart wait in the port's backlog, so they see only a slow call. The supervisor restarts
+a killed process up to ``RESTARTS_MAX`` times in ``RESTARTS_S`` seconds. After any other exit status it ends, too.
+SIGTERM and SIGINT stop both processes. SIGHUP restarts the serving process gracefully, with the current settings,
+certificates and code. If the supervisor dies, the serving process ends at once. No acknowledged message is lost.
 """
 
 import os
@@ -27,11 +26,11 @@ from elasticq.server.settings import Settings
 RESTARTS_MAX: Final = 5
 RESTARTS_S: Final = 30.0
 EXIT_SIGNALLED: Final = 128
-"""The exit status is this and the signal's number where a signal killed the serving process, as in shells."""
+"""If a signal killed the serving process, the exit status is this plus the signal's number, as in shells."""
 
 
 def supervise(settings: Settings, command: Sequence[str]) -> int:
-    """Hold the SQS port and run ``command`` on it, again whenever it is killed; return the exit status."""
+    """Listen on the SQS port, run ``command`` on it, and restart it when it is killed. Return the exit status."""
     http = settings.http
     backlog = shares(raise_file_limit(), http.connections_max).backlog
     try:
@@ -54,7 +53,7 @@ class _Supervisor:
     def run(self) -> int:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._stop)
-        # A terminal that is closed sends SIGHUP, too: then nobody wants a restart.
+        # A terminal that is closed sends SIGHUP, too, but means a stop.
         signal.signal(signal.SIGHUP, self._stop if has_terminal() else self._restart)
         while True:
             try:
@@ -63,25 +62,25 @@ class _Supervisor:
                 print(f"elasticq: the serving process cannot be started: {error}", file=sys.stderr)
                 return EXIT_FAILURE
             if self._is_stopping and status == -signal.SIGTERM:
-                return 0  # it had no handler yet
+                return 0  # the signal came before the child had its handler
             if self._is_stopping or not (self._is_restarting or status < 0):
                 return status if status >= 0 else EXIT_SIGNALLED - status
             if self._is_restarting:
                 self._is_restarting = False
-                print("elasticq: SIGHUP came: the serving process was stopped, and is started again", file=sys.stderr)
+                print("elasticq: SIGHUP came: the serving process is being restarted", file=sys.stderr)
                 continue
             killed = f"elasticq: signal {-status} killed the serving process"
             now_s = time.monotonic()
             if len(self._killed_s) == RESTARTS_MAX and now_s - self._killed_s[0] < RESTARTS_S:
                 often = f"{RESTARTS_MAX} times within {RESTARTS_S:g} s"
-                print(f"{killed}; it was started again {often}, and is not any more", file=sys.stderr)
+                print(f"{killed}; it was restarted {often} already, so the supervisor ends", file=sys.stderr)
                 return EXIT_SIGNALLED - status
-            print(f"{killed}; it is started again", file=sys.stderr)
+            print(f"{killed}; it is being restarted", file=sys.stderr)
             self._killed_s.append(now_s)
 
     def _serve(self) -> int:
-        """Run the serving process to its end; its exit status, below 0 if a signal killed it."""
-        # In a session of its own: Ctrl-C at a terminal is for the supervisor, which passes it on once.
+        """Run the serving process to its end. Return its exit status, below 0 if a signal killed it."""
+        # The child has a session of its own: only the supervisor gets Ctrl-C at a terminal, and passes it on once.
         with subprocess.Popen(
             self._command,
             stdin=subprocess.PIPE,

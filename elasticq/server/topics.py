@@ -1,4 +1,4 @@
-"""Topics and subscriptions in the settings: ``[topics.NAME]`` tables."""
+"""The topics and subscriptions of the settings: ``[topics.NAME]`` tables."""
 
 import json
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from elasticq.model.topic_commands import CreateTopic, Subscribe, Tag
 class SubscriptionSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """One subscription: of a queue, by its name, or of a web server, by its URL.
 
-    filter: FilterPolicy, as a table; filter_body: it is about the body; attributes: others, under AWS's names.
+    filter: FilterPolicy, as a table; filter_body: the filter applies to the body; attributes: others, with AWS's names.
     """
 
     queue: str = ""
@@ -29,7 +29,7 @@ class SubscriptionSettings(Struct, frozen=True, forbid_unknown_fields=True, omit
 
 
 class TopicSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One topic. It is created at the start if there is none; one that exists keeps its attributes."""
+    """One topic. The server creates it at its start. A topic that exists keeps its attributes."""
 
     fifo: bool = False
     content_based_deduplication: bool = False
@@ -39,7 +39,7 @@ class TopicSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
 
 
 class TopicDeclarations:
-    """The commands that create the topics. ``wrong``: settings that contradict themselves."""
+    """The commands that create the topics. wrong: a text for each invalid setting."""
 
     def __init__(self, topics: Mapping[str, TopicSettings], region: str, account: str) -> None:
         self.wrong: list[str] = []
@@ -68,7 +68,7 @@ class TopicDeclarations:
 
     def _subscribe(self, name: str, where: str, subscription: SubscriptionSettings) -> None:
         if bool(subscription.queue) == bool(subscription.url):
-            self.wrong.append(f"{where}: it has either a queue or a url")
+            self.wrong.append(f"{where}: set either queue or url")
             return
         protocol, endpoint = subscription.url.partition(":")[0], subscription.url
         if subscription.queue:

@@ -1,4 +1,4 @@
-"""Shows this process to the admin port, and executes what is asked for there."""
+"""The implementation of ``AdminSource``: this process as the admin port sees it."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -45,11 +45,11 @@ if TYPE_CHECKING:
     from elasticq.push.pusher import Counts
 
 PRINCIPAL: Final = "operator"
-"""Who calls, as the log and the messages' SenderId tell it, where the admin port executes a command."""
+"""The caller of the admin port's commands, in the log and in the SenderId of messages."""
 
 
 class View:
-    """An AdminSource of this process. It must not be asked before ``open``.
+    """An AdminSource of this process. Call ``open`` before any other method.
 
     endpoint: scheme://host:port of the SQS port.
     """
@@ -106,11 +106,11 @@ class View:
     def histograms(self) -> dict[str, tuple[str, Histogram]]:
         assert self._member is not None
         found = {
-            "event_loop_lag_seconds": ("How late the loop came to a timer, looked at once a second.", self.meter().lag)
+            "event_loop_lag_seconds": ("Delay of a timer of the event loop, measured once a second.", self.meter().lag)
         }
         syncs = self._member.sync_times
         if syncs is not None:
-            found["log_fsync_duration_seconds"] = ("How long a sync of the log took.", syncs)
+            found["log_fsync_duration_seconds"] = ("Duration of a sync of the log.", syncs)
         return found
 
     def pushes(self) -> dict[tuple[str, str], tuple[int, int, int]]:
@@ -169,18 +169,18 @@ class View:
         return {} if self._is_proxy else self._by_name(self._tally.expired)
 
     def _by_name(self, counts: dict[int, int]) -> dict[tuple[str, str], int]:
-        """Counts of queues by owner and name, of those that there still are."""
+        """Return the counts of queues that still exist, by owner and name instead of by id."""
         queues = self._node.state.queues
         return {(queues[key].account, queues[key].name): count for key, count in counts.items() if key in queues}
 
     @property
     def _is_proxy(self) -> bool:
-        """A proxy has no state."""
+        """Return whether this process is a proxy, which has no state."""
         return self._settings.cluster.role == PROXY
 
     @property
     def _node(self) -> Node:
-        """The node of a process that is no proxy."""
+        """Return the node. The process must not be a proxy."""
         assert self._member is not None
         node = self._member.runtime.node
         assert type(node) is Node
@@ -202,9 +202,9 @@ class View:
         all_queues = list(runtime.node.state.queues.values())
         sources = runtime.node.state.sources
         for queue in all_queues:
-            told = figures(queue, runtime.time_ms())
-            told.is_dead_letter_queue = sources.has((queue.account, queue.name))
-            yield told
+            row = figures(queue, runtime.time_ms())
+            row.is_dead_letter_queue = sources.has((queue.account, queue.name))
+            yield row
 
     def queue(self, owner: str, name: str) -> QueueFigures | None:
         found = self._queue(owner, name)
@@ -251,7 +251,7 @@ class View:
         for waiter in islice(node.waiters.all(), limit):
             queue = node.state.queues.get(waiter.queue_id)
             if queue is not None:
-                member, address = self._where(waiter.ticket)
+                member, address = self._origin_of(waiter.ticket)
                 found.append(Waiting(queue.account, queue.name, max(0, waiter.deadline_ms - now_ms), member, address))
         return found
 
@@ -268,8 +268,8 @@ class View:
         )
         return of_state(node.state, limit) + own
 
-    def _where(self, ticket: object) -> tuple[str, str]:
-        """Return the name of the member that a client asked, and the client's address if it asked this one."""
+    def _origin_of(self, ticket: object) -> tuple[str, str]:
+        """Return the name of the member that the client called, and the client's address if it called this one."""
         if isinstance(ticket, Remote):
             return name_of(ticket.sender), ""
         return self.node_name, ticket.client if type(ticket) is SqsProtocol else ""

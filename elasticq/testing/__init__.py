@@ -1,7 +1,7 @@
-"""Runs ElasticQ inside a test: an embedded server with its clock and its faults, and the pytest plugin (plugin.py).
+"""Servers and clusters inside tests, with control of their clock and faults, and the pytest plugin (plugin.py).
 
-The names of this package are imported when they are used: pytest loads the plugin in
-every project that has elasticq installed, whether it is used or not.
+The names of this package are imported at their first use, because pytest loads the plugin in every project that has
+elasticq installed.
 """
 
 from importlib import import_module

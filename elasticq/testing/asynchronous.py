@@ -1,4 +1,4 @@
-"""The view of ``async with ElasticQ() as server``: the methods of View, to be awaited; none blocks the test's loop."""
+"""The asynchronous view of ``async with ElasticQ() as server``. Its methods are those of View and block no loop."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from elasticq.testing.view import Clock, Fault, Queue, Topic, View
 
 
 class AsyncView:
-    """A View whose calls are awaited. ``sync`` is the View behind it."""
+    """A View with coroutines. sync: the View that it uses."""
 
     def __init__(self, view: View) -> None:
         self.sync = view
@@ -23,7 +23,7 @@ class AsyncView:
         self.clock = AsyncClock(view.clock)
 
     def client(self, service: str = "sqs", **settings: Any) -> Any:
-        """Return boto3's client, whose calls block; aioboto3 and the like take ``endpoint_url`` and ``credentials``."""
+        """Return a boto3 client, whose calls block. For aioboto3 use ``endpoint_url`` and ``credentials``."""
         return self.sync.client(service, **settings)
 
     def queue(self, name: str) -> AsyncQueue:
@@ -52,6 +52,8 @@ class AsyncView:
 
 
 class AsyncClock:
+    """A Clock with coroutines."""
+
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
 
@@ -63,6 +65,8 @@ class AsyncClock:
 
 
 class AsyncFault:
+    """A Fault with coroutines."""
+
     def __init__(self, fault: Fault) -> None:
         self._fault = fault
 
@@ -71,6 +75,8 @@ class AsyncFault:
 
 
 class AsyncQueue:
+    """A Queue with coroutines. sync: the Queue that it uses."""
+
     def __init__(self, queue: Queue) -> None:
         self.sync = queue
         self.name = queue.name
@@ -113,6 +119,8 @@ class AsyncQueue:
 
 
 class AsyncTopic:
+    """A Topic with coroutines. sync: the Topic that it uses."""
+
     def __init__(self, topic: Topic) -> None:
         self.sync = topic
         self.name = topic.name

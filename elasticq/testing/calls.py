@@ -1,4 +1,4 @@
-"""Sends single HTTP requests to a server under test by the standard library: thread-safe, no connection stays open."""
+"""Single HTTP requests to a server under test, by the standard library. They are thread-safe and keep no connection."""
 
 import json
 from http.client import HTTPConnection
@@ -13,7 +13,7 @@ PATIENCE_S: Final = 30.0
 
 
 class CallFailed(Exception):
-    """The server refused the call. ``code``: AWS's or the server's error code; ``status``: the HTTP status."""
+    """A refusal of a call. code: AWS's or the server's error code; status: the HTTP status."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(f"{code}: {message}" if code else message)
@@ -22,7 +22,7 @@ class CallFailed(Exception):
 
 
 class Caller:
-    """Sends requests for ``account``, whose number is its access key id."""
+    """A sender of requests for ``account``. The number of the account is its access key id."""
 
     def __init__(self, endpoint_url: str, account: str, region: str) -> None:
         address = urlsplit(endpoint_url)
@@ -33,13 +33,15 @@ class Caller:
         self._authorization = f"AWS4-HMAC-SHA256 Credential={credential}, SignedHeaders=host, Signature=0"
 
     def sqs(self, action: str, **members: Any) -> dict[str, Any]:
-        """Call an action of SQS by JSON 1.0; return its answer. Raises CallFailed, OSError."""
+        """Call an action of SQS with JSON 1.0. Return its answer. Raise CallFailed or OSError."""
         target = {"X-Amz-Target": f"{TARGET_PREFIX}.{action}"}
         return self._send("POST", "/", members, "application/x-amz-json-1.0", target)
 
     def sns(self, action: str, **members: Any) -> dict[str, Any]:
-        """Call an action of SNS, by its name in boto3 such as create_topic; return its answer. Raises CallFailed,
-        OSError."""
+        """Call an action of SNS, by its name in boto3, such as create_topic. Return its answer.
+
+        Raise CallFailed or OSError.
+        """
         with Sns(self._endpoint_url, self._region, (self._account, "test"), retry_s=0) as client:
             try:
                 return dict(getattr(client, action)(**members))
@@ -47,7 +49,7 @@ class Caller:
                 raise CallFailed(error.status, error.code, error.message) from error
 
     def order(self, method: str, path: str, **members: Any) -> dict[str, Any]:
-        """Call a page that ``testing.enabled`` opens; return its answer. Raises CallFailed, OSError."""
+        """Call a path that ``testing.enabled`` opens. Return its answer. Raise CallFailed or OSError."""
         return self._send(method, path, members, "application/json", {})
 
     def _send(
@@ -61,10 +63,10 @@ class Caller:
             text = response.read().decode()
         finally:
             connection.close()
-        return _judged(response.status, text)
+        return _answer_of(response.status, text)
 
 
-def _judged(status: int, text: str) -> dict[str, Any]:
+def _answer_of(status: int, text: str) -> dict[str, Any]:
     try:
         answer = json.loads(text) if text else {}
     except ValueError:

@@ -1,4 +1,4 @@
-"""Runs three members in one process over real sockets; the master may be killed, and links between them may be cut."""
+"""A cluster inside a test: members in one process with real sockets. Tests can kill members and cut their links."""
 
 import tempfile
 import time
@@ -19,7 +19,7 @@ HOST: Final = "127.0.0.1"
 
 
 class Cluster(Host):
-    """A cluster. Its members are named node1, node2, ...; each has its own data directory, so that it can be restarted.
+    """A cluster of members named node1, node2, ... Each has a data directory, so it can be killed and started again.
 
     As a View it sends its calls to the master. settings: sections of the configuration file, for every member.
     """
@@ -43,7 +43,7 @@ class Cluster(Host):
     # --- life -----------------------------------------------------------------------
 
     def start(self, name: str | None = None) -> None:
-        """Start the cluster and wait for a master, or start a killed member and wait until it follows a master."""
+        """Start the cluster and wait until it is ready, or start the killed member ``name`` and wait likewise."""
         if name is not None:
             self._start_member(name)
             self.wait_until_ready()
@@ -64,8 +64,8 @@ class Cluster(Host):
         from elasticq.server.settings import load
         from elasticq.testing.member import EmbeddedMember
 
-        assert name in self.names, f"{name} is none of {', '.join(self.names)}"
-        assert name not in self._members, f"{name} runs"
+        assert name in self.names, f"{name} is not one of {', '.join(self.names)}"
+        assert name not in self._members, f"{name} is running"
         member = EmbeddedMember(load(None, {}, self._sections(name)))
         self._loop.run(member.start())
         self._members[name] = member
@@ -90,7 +90,7 @@ class Cluster(Host):
         return overlaid(sections, self._settings)
 
     def stop(self) -> None:
-        """Stop the cluster; harmless if it does not run."""
+        """Stop the cluster. Do nothing if it is not running."""
         self._close_views()
         thread, self._thread = self._thread, None
         if thread is not None:
@@ -110,37 +110,37 @@ class Cluster(Host):
         assert self._thread is not None, "the cluster is not running: use it as a context manager, or start() it"
         return self._thread
 
-    # --- what goes wrong --------------------------------------------------------------
+    # --- failures ---------------------------------------------------------------------
 
     def kill(self, name: str) -> None:
-        """Kill a member at once, as a process: calls that wait there get no answer. ``start(name)`` brings it back."""
+        """Kill a member at once: calls that wait there get no answer. ``start(name)`` starts it again."""
         self._loop.run(self._members.pop(name).kill())
 
     def kill_master(self) -> str:
-        """Kill the master; return the name of that member."""
+        """Kill the master. Return the name of that member."""
         name = self.master
         self.kill(name)
         return name
 
     def partition(self, *sides: str | tuple[str, ...] | list[str]) -> None:
-        """Cut the links between the sides, each a name or several: partition("node1", ("node2", "node3"))."""
+        """Cut the links between the sides. A side is one name or several: partition("node1", ("node2", "node3"))."""
         groups = [{side} if isinstance(side, str) else set(side) for side in sides]
         for group in groups:
             others = set().union(*(each for each in groups if each is not group))
             for name in sorted(group):
                 for other in sorted(others):
-                    self._part(name, other)
+                    self._cut(name, other)
 
-    def _part(self, name: str, other: str) -> None:
+    def _cut(self, name: str, other: str) -> None:
         member, other_id = self._members[name].member, self._id(other)
-        self._loop.ask(lambda: member.part(other_id))
+        self._loop.ask(lambda: member.cut_link(other_id))
 
     def heal(self) -> None:
-        """Mend all links: every member hears every other one again."""
+        """Restore all links."""
         for member in self._members.values():
-            self._loop.ask(member.member.mend)
+            self._loop.ask(member.member.restore_links)
 
-    # --- who is who ---------------------------------------------------------------------
+    # --- roles --------------------------------------------------------------------------
 
     @property
     def living(self) -> tuple[str, ...]:
@@ -148,7 +148,7 @@ class Cluster(Host):
 
     @property
     def master(self) -> str:
-        """Return the name of the member that takes writes now; wait for one. Raises TimeoutError."""
+        """Wait for a member that accepts writes, and return its name. Raise TimeoutError after READY_S."""
         return str(self._wait(self._serving, "no member became master"))
 
     def _serving(self) -> str | None:
@@ -162,7 +162,7 @@ class Cluster(Host):
         return str(self._ask(self._members[name], lambda node: node.settings.member_id))
 
     def wait_until_ready(self, timeout_s: float = READY_S) -> None:
-        """Wait until every living member has or is a master, and knows all it is linked to. Raises TimeoutError."""
+        """Wait until all living members are ready and have the same master. Raise TimeoutError after the timeout."""
         self._wait(self._are_ready, "not every member is ready", timeout_s)
 
     def _are_ready(self) -> bool:
@@ -182,7 +182,7 @@ class Cluster(Host):
 
     @property
     def endpoint_url(self) -> str:
-        """The URL of the master."""
+        """Return the URL of the master."""
         return self._members[self.master].url
 
     def endpoint_url_of(self, name: str) -> str:
@@ -190,7 +190,7 @@ class Cluster(Host):
 
     @property
     def endpoint_urls(self) -> list[str]:
-        """The URLs of all living members, any of which takes any call."""
+        """Return the URLs of all living members. Each member accepts all calls."""
         return [member.url for member in self._members.values()]
 
     def callers(self, account: str) -> list[Caller]:

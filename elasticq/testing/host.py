@@ -1,4 +1,4 @@
-"""What a server and a cluster have in common: they start and stop, also as context managers, and are Views."""
+"""The common base of a server and a cluster: they start and stop, are context managers, and are Views."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from elasticq.testing.view import View
 
 
 class Host(View, ABC):
-    """The base of a server and of a cluster, which is also a View of itself."""
+    """The base of a server and of a cluster. It is also a View, for its own account."""
 
     def __init__(self, account: str, region: str) -> None:
         super().__init__(self, account)
@@ -23,11 +23,11 @@ class Host(View, ABC):
 
     @abstractmethod
     def start(self) -> None:
-        """Start; returns when calls are served."""
+        """Start, and return when calls are served."""
 
     @abstractmethod
     def stop(self) -> None:
-        """Stop, and close the clients that it gave; harmless if it does not run."""
+        """Stop, and close all clients of its views. Do nothing if it is not running."""
 
     def close(self) -> None:
         self.stop()
@@ -42,14 +42,14 @@ class Host(View, ABC):
         self.stop()
 
     def view(self, account: str) -> View:
-        """Return the view of another account, which is a number of 12 digits."""
+        """Return the view of another account, a number of 12 digits."""
         view = View(self, account)
         self._views.append(view)
         return view
 
     @abstractmethod
     def callers(self, account: str) -> list[Caller]:
-        """Return a caller for each server; the first is asked for clock and queues."""
+        """Return a caller for each server. Only the first one is used for the clock and for queues."""
 
     def _close_views(self) -> None:
         for view in (self, *self._views):
@@ -58,7 +58,7 @@ class Host(View, ABC):
 
 
 def overlaid(sections: dict[str, dict[str, Any]], more: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return the ``sections`` of a configuration, with those of ``more`` over them."""
+    """Return ``sections`` of a configuration, updated in place with those of ``more``."""
     for section, values in more.items():
         sections.setdefault(section, {}).update(values)
     return sections

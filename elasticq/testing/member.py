@@ -1,4 +1,4 @@
-"""A member of a server or cluster inside this process, whose event loop runs in a thread of its own."""
+"""A member inside this process, and the thread for its event loop."""
 
 import asyncio
 import threading
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class LoopThread:
-    """An event loop in its own thread, in which other threads can run coroutines. The thread ends with ``stop``."""
+    """An event loop in its own thread, in which other threads run coroutines until ``stop``."""
 
     def __init__(self, name: str) -> None:
         self._started = threading.Event()
@@ -48,11 +48,13 @@ class LoopThread:
         await self._end.wait()
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine and return its result. Called from any thread but the loop's own."""
+        """Run a coroutine and return its result. Call it from any thread except the loop's."""
         assert self._loop is not None
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(PATIENCE_S)
 
     def ask(self, function: Callable[[], T]) -> T:
+        """Call a function in the loop's thread and return its result."""
+
         async def call() -> T:
             return function()
 
@@ -66,7 +68,7 @@ class LoopThread:
 
 
 class CuttableMember(Member):
-    """A member whose links can be cut. ``cut``: ids of the members with which it exchanges no frames."""
+    """A member whose links can be cut. cut: the ids of the members with cut links."""
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
@@ -86,14 +88,15 @@ class CuttableMember(Member):
         if member_id not in self.cut:
             super().lost(member_id)
 
-    def part(self, member_id: str) -> None:
-        """Cut the link to a member, as if the network were gone and both had noticed."""
+    def cut_link(self, member_id: str) -> None:
+        """Cut the link to a member. To the node it is as if the link was lost."""
         if member_id not in self.cut:
             if member_id in self._met:
                 super().lost(member_id)
             self.cut.add(member_id)
 
-    def mend(self) -> None:
+    def restore_links(self) -> None:
+        """Restore all cut links."""
         parted, self.cut = self.cut, set()
         for member_id in sorted(parted):
             if member_id in self._met:
@@ -101,10 +104,10 @@ class CuttableMember(Member):
 
 
 class EmbeddedMember:
-    """A member to be started and stopped in a loop. The constructor takes its port, so ``url`` is known at once."""
+    """A member that a loop starts and stops. The constructor binds its port, so ``url`` is known at once."""
 
     def __init__(self, settings: Settings) -> None:
-        """Take the port. Raises OSError if it is in use."""
+        """Bind the port. Raise OSError if it is in use."""
         self.settings = settings
         self._listener = listen(settings.http.host, settings.http.port, BACKLOG_MAX)
         self._port: int = self._listener.getsockname()[1]
@@ -116,7 +119,7 @@ class EmbeddedMember:
         self._pushes: Pushes | None = None
 
     async def start(self) -> None:
-        """Start to serve. Raises OSError, DataError or SettingsError, after which nothing is left open."""
+        """Start to serve. Raise OSError, DataError or SettingsError if that fails, with all files closed."""
         loop = asyncio.get_running_loop()
         storage = self.settings.storage
         try:
@@ -140,7 +143,7 @@ class EmbeddedMember:
             raise
 
     async def stop(self) -> None:
-        """Stop in good order: a master hands over, long polls are answered, what was written is kept."""
+        """Stop in good order: a master hands over, long polls are answered, and writes reach the disk."""
         assert self._context is not None
         await self.member.hand_over()
         await self._close(STOP_S)

@@ -1,8 +1,7 @@
 """The pytest plugin: fixtures elasticq, sqs, sns, topic, elasticq_clock, elasticq_server and elasticq_cluster.
 
-pytest loads this file wherever elasticq is installed, so it imports nothing but
-pytest before a fixture is used. Each test has an account of its own on one
-server for the whole session; under xdist each worker has a server.
+pytest loads this file in each project that has elasticq installed. So it imports only pytest until a fixture is used.
+One server runs for the whole session, and each test has its own account there. With xdist, each worker has a server.
 """
 
 from collections.abc import Iterator
@@ -22,7 +21,7 @@ _accounts = count(_FIRST_ACCOUNT)
 
 @pytest.fixture(scope="session")
 def elasticq_server() -> "Iterator[ElasticQ]":
-    """A server in memory, in a thread of this process, for all tests."""
+    """Yield a server in memory, in a thread of this process, for all tests."""
     from elasticq.testing.server import ElasticQ
 
     with ElasticQ() as server:
@@ -31,7 +30,7 @@ def elasticq_server() -> "Iterator[ElasticQ]":
 
 @pytest.fixture
 def elasticq(elasticq_server: "ElasticQ") -> "Iterator[View]":
-    """The server as an account that no other test has: it has no queues yet, and sees no other test's queues."""
+    """Yield a view of the server for an account of this test alone, which has no queues yet."""
     view = elasticq_server.view(str(next(_accounts)))
     yield view
     view.reset()
@@ -40,31 +39,31 @@ def elasticq(elasticq_server: "ElasticQ") -> "Iterator[View]":
 
 @pytest.fixture
 def sqs(elasticq: "View") -> Any:
-    """A boto3 client of SQS for this test's account."""
+    """Return a boto3 client of SQS for this test's account."""
     return elasticq.client()
 
 
 @pytest.fixture
 def sns(elasticq: "View") -> Any:
-    """A boto3 client of SNS for this test's account."""
+    """Return a boto3 client of SNS for this test's account."""
     return elasticq.client("sns")
 
 
 @pytest.fixture
 def topic(elasticq: "View") -> "Topic":
-    """A topic of this test's account, which exists, and its name is topic."""
+    """Return a topic of this test's account. It exists, and its name is "topic"."""
     return elasticq.topic("topic").create()
 
 
 @pytest.fixture
 def elasticq_clock(elasticq: "View") -> "Clock":
-    """The server's clock: ``advance(seconds)`` moves its time forward for good, for later tests, too."""
+    """Return the server's clock. ``advance(seconds)`` moves it forward for good, so for later tests, too."""
     return elasticq.clock
 
 
 @pytest.fixture
 def elasticq_cluster() -> "Iterator[Cluster]":
-    """A cluster of three members for this test alone, with kill_master(), partition(...) and heal()."""
+    """Yield a cluster of three members for this test alone, with kill_master(), partition(...) and heal()."""
     from elasticq.testing.cluster import Cluster
 
     with Cluster() as cluster:

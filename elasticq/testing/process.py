@@ -1,4 +1,4 @@
-"""Runs a server in a process of its own, which ends when the test's process does, even if that is killed."""
+"""A server in a process of its own, which ends when the test's process ends, even if that is killed."""
 
 import os
 import re
@@ -17,30 +17,30 @@ _LISTENING: Final = re.compile(rb"elasticq listening on (https?://\S+)\s")
 
 
 class ServerProcess:
-    """A server process. Its settings are sections of the configuration file; ``url`` is where it listens."""
+    """A server process. Its settings are sections of the configuration file. url: of its SQS port."""
 
     def __init__(self, sections: Mapping[str, Mapping[str, Any]]) -> None:
-        """Start the process. Raises RuntimeError with the output of the process if it does not start."""
-        self._said = tempfile.TemporaryFile()  # noqa: SIM115 (it lives as long as the process)
+        """Start the process. Raise RuntimeError with the output of the process if it does not start."""
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 (it lives as long as the process)
         self._process = subprocess.Popen(
             [sys.executable, "-m", "elasticq.cli.child"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=self._said,
+            stderr=self._stderr,
             env=_environment(sections),
         )
         assert self._process.stdout is not None
         found = _LISTENING.match(self._process.stdout.readline())
         if found is None:
             self.stop()
-            self._said.seek(0)
-            said = self._said.read().decode(errors="replace")
-            self._said.close()
-            raise RuntimeError(f"elasticq did not start: {said.strip()}")
+            self._stderr.seek(0)
+            output = self._stderr.read().decode(errors="replace")
+            self._stderr.close()
+            raise RuntimeError(f"elasticq did not start: {output.strip()}")
         self.url = found[1].decode()
 
     def stop(self) -> None:
-        """Stop the process. Its standard input stays open until it has ended, as its end would end it at once."""
+        """Stop the process. Close its stdin only when it has ended, because the end of stdin kills it at once."""
         self._process.terminate()
         try:
             self._process.wait(STOP_S)
@@ -48,13 +48,13 @@ class ServerProcess:
             self._process.kill()
         self._process.communicate()
         if self._process.returncode == 0:
-            self._said.close()
+            self._stderr.close()
 
 
 def _environment(sections: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Return this process's environment without settings of another server, and with elasticq on its path.
+    """Return this process's environment with the settings of ``sections`` and with elasticq on the path.
 
-    The server runs compiled where this process does.
+    Settings of other servers in it are dropped. The server runs compiled if this process does.
     """
     found = {name: value for name, value in os.environ.items() if name == VARIABLE or not name.startswith("ELASTICQ_")}
     home = str(Path(elasticq.__file__).resolve().parents[1])

@@ -1,4 +1,4 @@
-"""``with ElasticQ() as server:`` runs a server in a thread or a process, which starts within milliseconds."""
+"""A server inside a test: ``with ElasticQ() as server:`` starts it within milliseconds, in a thread or a process."""
 
 import asyncio
 from collections.abc import Mapping
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class ElasticQ(Host):
-    """A server that runs between ``start`` and ``stop``, or as a context manager; ``async with`` gives an AsyncView.
+    """A server that runs between ``start`` and ``stop``, or as a context manager. ``async with`` yields an AsyncView.
 
-    port: 0 takes a free one; data_dir: where messages are kept, else they live in memory; process: run in a
-    process, not in a thread of this one; settings: sections of the configuration file, which win over all else.
+    port: 0 for a free one; data_dir: stores messages there, None: in memory; process: run in another process instead
+    of a thread; settings: sections of the configuration file, which override all other arguments.
     """
 
     def __init__(
@@ -46,8 +46,11 @@ class ElasticQ(Host):
     # --- life -----------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start; returns when it serves. Raises OSError, SettingsError or DataError; RuntimeError for a process."""
-        assert not self._url, "a server is started once at a time"
+        """Start the server, and return when it serves.
+
+        Raise OSError, SettingsError or DataError if it cannot start, RuntimeError if it is a process.
+        """
+        assert not self._url, "the server is running already"
         if self._is_process:
             from elasticq.testing.process import ServerProcess
 
@@ -70,7 +73,7 @@ class ElasticQ(Host):
         self._member, self._thread, self._url = member, thread, member.url
 
     def stop(self) -> None:
-        """Stop, and close the clients that it gave; harmless if it does not run."""
+        """Stop the server, and close all clients of its views. Do nothing if it is not running."""
         self._close_views()
         self._url = ""
         thread, member, process = self._thread, self._member, self._process

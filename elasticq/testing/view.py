@@ -1,4 +1,4 @@
-"""What a test sees of a server: clients, queues, clock, faults, all for one account."""
+"""A test's view of a server: clients, queues, topics, clock and faults, for one account."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _boto3_lock: Final = Lock()
 
 
 class Callers(Protocol):
-    """Where the calls of a view go: one server, or the living members of a cluster."""
+    """The target of a view's calls: one server, or the living members of a cluster."""
 
     def callers(self, account: str) -> list[Caller]:
-        """Return a caller for each server; the first is asked for clock and queues."""
+        """Return a caller for each server. Only the first one is used for the clock and for queues."""
 
     @property
     def endpoint_url(self) -> str: ...
@@ -39,7 +39,7 @@ class Callers(Protocol):
 
 
 class View:
-    """A server as one account sees it: all calls act for ``account``, and other accounts' queues are out of sight."""
+    """A server as one account sees it. All calls are for ``account``, and do not see queues of other accounts."""
 
     def __init__(self, source: Callers, account: str) -> None:
         self._source = source
@@ -57,12 +57,12 @@ class View:
 
     @property
     def credentials(self) -> dict[str, str]:
-        """The credentials as boto3.client takes them. The account number is the access key id."""
+        """Return the credentials as arguments of boto3.client. The account number is the access key id."""
         return {"aws_access_key_id": self.account, "aws_secret_access_key": "test"}
 
     @property
     def environment(self) -> dict[str, str]:
-        """The environment variables with which a program that knows nothing of the test finds the server."""
+        """Return environment variables that direct any program with an AWS SDK to the server."""
         return {
             "AWS_ENDPOINT_URL_SQS": self.endpoint_url,
             "AWS_ENDPOINT_URL_SNS": self.endpoint_url,
@@ -72,15 +72,15 @@ class View:
         }
 
     def client(self, service: str = "sqs", **settings: Any) -> Any:
-        """Return a boto3 client of SQS, or of ``"sns"``, closed with this view. ``settings``: as boto3.client's."""
-        told = {"endpoint_url": self.endpoint_url, "region_name": self.region, **self.credentials, **settings}
+        """Return a boto3 client of SQS, or of ``"sns"``. It is closed with this view. settings: of boto3.client."""
+        arguments = {"endpoint_url": self.endpoint_url, "region_name": self.region, **self.credentials, **settings}
         with _boto3_lock:  # a boto3 session must not be used by several threads at once
-            client: BaseClient = _session().client(service, **told)
+            client: BaseClient = _session().client(service, **arguments)
         self._clients.append(client)
         return client
 
     def queue(self, name: str) -> Queue:
-        """Return the queue of this name, which need not exist yet."""
+        """Return a Queue of this name, which need not exist yet."""
         return Queue(self, name)
 
     def queues(self) -> list[str]:
@@ -88,7 +88,7 @@ class View:
         return [url.rpartition("/")[2] for url in self.call("ListQueues").get("QueueUrls", [])]
 
     def topic(self, name: str) -> Topic:
-        """Return the topic of this name, which need not exist yet."""
+        """Return a Topic of this name, which need not exist yet."""
         return Topic(self, name)
 
     def topics(self) -> list[str]:
@@ -103,7 +103,7 @@ class View:
             page = {"NextToken": answer["NextToken"]}
 
     def reset(self) -> int:
-        """Delete every queue and topic of this account; return how many queues there were."""
+        """Delete all queues and topics of this account. Return how many queues it had."""
         return int(self.order("POST", "/_elasticq/reset", account=self.account)["deleted"])
 
     @contextmanager
@@ -118,7 +118,7 @@ class View:
         delay_ms: int = 0,
         seed: int = 0,
     ) -> Iterator[Fault]:
-        """Inject a fault for this account while the ``with`` block runs; docs/testing.md lists the kinds."""
+        """Inject a fault for this account while the ``with`` block runs. docs/testing.md lists the kinds."""
         order = {"action": action, "kind": kind, "queue": queue, "probability": probability, "times": times}
         order |= {"delay_ms": delay_ms, "seed": seed, "account": self.account}
         callers = self._source.callers(self.account)
@@ -134,7 +134,7 @@ class View:
         while self._clients:
             self._clients.pop().close()
 
-    # --- for what hangs on a view --------------------------------------------------
+    # --- calls, for the classes below ------------------------------------------------
 
     def call(self, action: str, **members: Any) -> dict[str, Any]:
         return self._source.callers(self.account)[0].sqs(action, **members)
@@ -147,13 +147,13 @@ class View:
 
 
 class Clock:
-    """The clock of the whole cluster: it moves forward only, and for all accounts."""
+    """The clock of the whole cluster. It only moves forward, and for all accounts."""
 
     def __init__(self, view: View) -> None:
         self._view = view
 
     def advance(self, seconds: float) -> float:
-        """Move the time forward, as if so many seconds had passed; return it in seconds since the epoch."""
+        """Move the time forward by so many seconds. Return the new time in seconds since the epoch."""
         return float(self._view.order("POST", "/_elasticq/clock", advance=seconds)["time"])
 
     def now(self) -> float:
@@ -162,7 +162,7 @@ class Clock:
 
 
 class Queue:
-    """One queue as a test wants to look at it; no method receives a message."""
+    """One queue, for checks and preparations of tests. No method receives a message."""
 
     def __init__(self, view: View, name: str) -> None:
         self._view = view
@@ -177,9 +177,10 @@ class Queue:
         return f"arn:aws:sqs:{self._view.region}:{self._view.account}:{self.name}"
 
     def create(self, **attributes: Any) -> Queue:
-        """Create the queue with attributes as AWS names them (VisibilityTimeout=5); its name makes it a FIFO queue.
+        """Create the queue with attributes under AWS's names (VisibilityTimeout=5). Return the queue.
 
-        A policy may be a dict (RedrivePolicy={"deadLetterTargetArn": dead.arn, "maxReceiveCount": 3}).
+        A name that ends in .fifo makes it a FIFO queue. A policy may be a dict
+        (RedrivePolicy={"deadLetterTargetArn": dead.arn, "maxReceiveCount": 3}).
         """
         if self.name.endswith(".fifo"):
             attributes.setdefault("FifoQueue", "true")
@@ -187,14 +188,14 @@ class Queue:
         return self
 
     def send(self, body: str, **members: Any) -> str:
-        """Send a message; return its MessageId. ``members``: as SendMessage names them."""
+        """Send a message. Return its MessageId. members: others of SendMessage."""
         return str(self._view.call("SendMessage", QueueUrl=self.url, MessageBody=body, **members)["MessageId"])
 
     def attributes(self) -> dict[str, str]:
         return dict(self._view.call("GetQueueAttributes", QueueUrl=self.url, AttributeNames=["All"])["Attributes"])
 
     def counts(self) -> dict[str, int]:
-        """Return how many messages are visible, in_flight and delayed, by these names."""
+        """Return how many messages are visible, in_flight and delayed, under these names."""
         attributes = self.attributes()
         return {name: int(attributes[count]) for name, count in _COUNTS.items()}
 
@@ -202,21 +203,21 @@ class Queue:
         return self.counts()["visible"]
 
     def in_flight(self) -> int:
-        """Return the number of messages that are received, not deleted, and still hidden."""
+        """Return the number of messages that were received and are still invisible."""
         return self.counts()["in_flight"]
 
     def delayed(self) -> int:
         return self.counts()["delayed"]
 
     def peek(self, limit: int = 100, **filters: Any) -> list[dict[str, Any]]:
-        """Return messages in the order of their sequence, whatever their state; none of them changes.
+        """Return messages in any state, in the order of their sequence. They are not changed.
 
         filters: FromSequence, MessageGroupId, SentFromMs, SentUntilMs, States.
         """
         return list(self._view.order("POST", "/_elasticq/peek", QueueUrl=self.url, Limit=limit, **filters)["Messages"])
 
     def wait_until_empty(self, timeout_s: float = 10.0) -> None:
-        """Wait until every message is deleted. Raises TimeoutError, which says what is left."""
+        """Wait until all messages are deleted. Raise TimeoutError, with the counts of the rest, after the timeout."""
         until_s = time.monotonic() + timeout_s
         while any((counts := self.counts()).values()):
             if time.monotonic() >= until_s:
@@ -231,7 +232,7 @@ class Queue:
 
 
 class Topic:
-    """One topic as a test wants to look at it."""
+    """One topic, for checks and preparations of tests."""
 
     def __init__(self, view: View, name: str) -> None:
         self._view = view
@@ -242,16 +243,19 @@ class Topic:
         return f"arn:aws:sns:{self._view.region}:{self._view.account}:{self.name}"
 
     def create(self, **attributes: Any) -> Topic:
-        """Create the topic with attributes as AWS names them, policies as dicts; its name makes it a FIFO topic."""
+        """Create the topic with attributes under AWS's names. Return the topic.
+
+        A name that ends in .fifo makes it a FIFO topic. A policy may be a dict.
+        """
         if self.name.endswith(".fifo"):
             attributes.setdefault("FifoTopic", "true")
         self._view.call_sns("create_topic", Name=self.name, Attributes=_texts(attributes))
         return self
 
     def subscribe(self, endpoint: Queue | str, *, raw: bool = False, **attributes: Any) -> str:
-        """Subscribe a queue, or a URL of http or https, and return the subscription's ARN.
+        """Subscribe a queue, or an http or https URL, and return the subscription's ARN.
 
-        raw: RawMessageDelivery; attributes: others as AWS names them, where a policy may be a dict
+        raw: RawMessageDelivery; attributes: others under AWS's names. A policy may be a dict
         (FilterPolicy={"kind": ["order"]}).
         """
         protocol, address = ("sqs", endpoint.arn) if isinstance(endpoint, Queue) else _protocol(endpoint)
@@ -268,14 +272,14 @@ class Topic:
         return str(answer["SubscriptionArn"])
 
     def publish(self, message: str, **members: Any) -> str:
-        """Publish a message; return its MessageId. ``members``: as Publish names them."""
+        """Publish a message. Return its MessageId. members: others of Publish."""
         return str(self._view.call_sns("publish", TopicArn=self.arn, Message=message, **members)["MessageId"])
 
     def attributes(self) -> dict[str, str]:
         return dict(self._view.call_sns("get_topic_attributes", TopicArn=self.arn)["Attributes"])
 
     def subscriptions(self) -> list[dict[str, str]]:
-        """Return the first hundred subscriptions, as ListSubscriptionsByTopic does."""
+        """Return the first 100 subscriptions, as ListSubscriptionsByTopic returns them."""
         return list(self._view.call_sns("list_subscriptions_by_topic", TopicArn=self.arn)["Subscriptions"])
 
     def delete(self) -> None:
@@ -287,12 +291,12 @@ def _texts(attributes: dict[str, Any]) -> dict[str, str]:
 
 
 def _protocol(endpoint: str) -> tuple[str, str]:
-    """Protocol and endpoint: of a URL its scheme, of an ARN its service."""
+    """Return protocol and endpoint. The protocol is the scheme of a URL, or the service of an ARN."""
     return (endpoint.split(":")[2] if endpoint.startswith("arn:") else endpoint.partition(":")[0]), endpoint
 
 
 class Fault:
-    """A fault in force, at every member."""
+    """A fault that is active at every member."""
 
     def __init__(self, placed: list[tuple[Caller, int]]) -> None:
         self._placed = placed
@@ -300,7 +304,7 @@ class Fault:
 
     @property
     def struck(self) -> int:
-        """Return how often the fault has struck, also after its end."""
+        """Return how often the fault affected a call. It can be read after its end, too."""
         now = 0
         for caller, number in self._placed:
             rows = caller.order("GET", "/_elasticq/faults")["faults"]
@@ -313,13 +317,13 @@ class Fault:
             try:
                 rows = caller.order("DELETE", "/_elasticq/faults", id=number)["faults"]
             except (OSError, CallFailed):
-                continue  # the member is gone, and its faults with it
+                continue  # the member has stopped, and its faults with it
             self._struck += sum(row["struck"] for row in rows)
 
 
 @cache
 def _session() -> Any:
-    """Return the boto3 session of the process: it keeps what is slow to read, the model of SQS."""
+    """Return the boto3 session of the process. It caches the model of SQS, which is slow to load."""
     try:
         import boto3
     except ImportError as error:

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from elasticq.admin import admission as doorstep
+from elasticq.admin import admission
 from elasticq.admin import port as ports
 from elasticq.admin.admission import BODY_BYTES_MAX
 from elasticq.admin.port import LARGE_MAX, AdminPort
@@ -66,7 +66,7 @@ async def test_silent_connections_give_way_after_those_that_say_nothing_whole() 
     "data", [b"", b"GET /health HTTP/1.1\r\n", b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nhalf"]
 )
 async def test_a_request_that_is_not_whole_in_time_ends(data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doorstep, "REQUEST_S", 0.05)
+    monkeypatch.setattr(admission, "REQUEST_S", 0.05)
     monkeypatch.setattr(ports, "SWEEP_S", 0.02)
     async with listening() as port:
         reader, _ = await asking(port, data)
@@ -74,7 +74,7 @@ async def test_a_request_that_is_not_whole_in_time_ends(data: bytes, monkeypatch
 
 
 async def test_a_silent_connection_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doorstep, "SILENT_S", 0.05)
+    monkeypatch.setattr(admission, "SILENT_S", 0.05)
     monkeypatch.setattr(ports, "SWEEP_S", 0.02)
     async with listening() as port:
         reader, _ = await asking(port, b"GET /health HTTP/1.1\r\nHost: a\r\n\r\n")

@@ -223,8 +223,8 @@ async def test_a_refused_order_is_409_with_the_reason(aiohttp_client: Any) -> No
         (b'{"order": "explode", "member": "n1"}', "explode"),
         (b'{"order": "add", "member": "n1", "force": true}', "force"),
         (b'{"order": "add", "member": 1}', "member"),
-        (b'{"order": "add"}', "add wants a member"),
-        (b'{"order": "replace", "member": ""}', "replace wants a member"),
+        (b'{"order": "add"}', "the order add needs a member"),
+        (b'{"order": "replace", "member": ""}', "the order replace needs a member"),
         (b'{"order": "verify", "member": "n1"}', "all members"),
         (b'{"order": "add", "member": "\xff"}', ""),
         (b'{"order": "add", "member": "' + b"x" * 129 + b'"}', "128"),
@@ -304,7 +304,7 @@ async def test_an_order_without_an_answer_is_504(aiohttp_client: Any, monkeypatc
     client = await client_of(aiohttp_client, member)
     answer = await client.post("/cluster/orders", json={"order": "verify"})
     assert answer.status == 504
-    assert "may still be done" in (await answer.json())["error"]
+    assert "may still happen" in (await answer.json())["error"]
 
 
 async def test_an_order_to_a_stopped_member_is_503(aiohttp_client: Any) -> None:

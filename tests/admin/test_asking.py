@@ -36,8 +36,8 @@ async def test_page_of_each_member_is_its_own_by_name_or_id(aiohttp_client: Any,
     ("asked", "status", "told"),
     [
         ("n9", 404, "n2 knows no member n9"),
-        ("n3", 502, f"n3 ({IDS['n3']}) cannot be asked by n2: there is no link to it"),
-        ("n1", 501, f"n1 ({IDS['n1']}) cannot be asked by n2: it is of an older version"),
+        ("n3", 502, f"n2 got no answer from n3 ({IDS['n3']}): there is no link to it"),
+        ("n1", 501, f"n2 got no answer from n1 ({IDS['n1']}): it is of an older version"),
     ],
 )
 async def test_member_that_cannot_be_asked_is_named(aiohttp_client: Any, asked: str, status: int, told: str) -> None:
@@ -57,7 +57,7 @@ async def test_two_members_of_one_name_are_told_apart_by_id(aiohttp_client: Any)
     answer = await client.get("/cluster/members/n3")
     assert (answer.status, (await answer.json())["error"]) == (
         404,
-        "n2 knows 2 members of the name n3: give the id of one",
+        "n2 knows 2 members named n3: give the id of one",
     )
     assert (await (await client.get(f"/cluster/members/{IDS['n3']}")).json())["node"] == "n3"
 
@@ -106,7 +106,7 @@ async def test_order_whose_answer_did_not_come_may_have_been_done() -> None:
     status, body = await asking.order(trio.n3, ORDER)
     assert (status, json.loads(body)["error"]) == (
         502,
-        "the master n1 cannot be asked by n3: there is no link to it: the order may have been done, see cluster status",
+        "n3 got no answer from the master n1: there is no link to it: the order may have been done, see cluster status",
     )
 
 

@@ -156,9 +156,7 @@ def test_a_definition_that_is_refused_ends_the_load_which_tells_how_far_it_got()
         assert status == 400
         error = told.pop("error")
         assert error.startswith("Queue not a name: Can only include")
-        assert error.endswith(
-            "Before that 1 queues and 0 topics were made, 0 queues and 0 topics existed and were set."
-        )
+        assert error.endswith("Before that 1 queues and 0 topics were created, 0 queues and 0 topics were updated.")
         assert told == json.loads(done(made=["one"]))
         assert [row["name"] for row in operator.get("/api/queues")["queues"]] == ["one"]
 
@@ -176,7 +174,7 @@ def test_what_is_no_definition_is_refused_before_anything_is_done(wrong: dict[st
         operator = Operator(server.admin())
         status, text = load(operator, {"elasticq": 1, **wrong})
         assert status == 400
-        assert "These are no definitions" in text
+        assert "The definitions are malformed" in text
         assert operator.get("/api/queues")["queues"] == []
 
 

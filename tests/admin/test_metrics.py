@@ -116,7 +116,7 @@ async def test_a_histogram_adds_up() -> None:
     times = Histogram((0.001, 0.01))
     for value in (0.0005, 0.002, 0.002, 5.0):
         times.observe(value)
-    member.times = {"log_fsync_duration_seconds": ("How long a sync of the log took.", times)}
+    member.times = {"log_fsync_duration_seconds": ("Duration of a sync of the log.", times)}
     found = await read(member)
     buckets = [found[sample("log_fsync_duration_seconds_bucket", le=le)] for le in ("0.001", "0.01", "+Inf")]
     assert buckets == [1, 3, 4]

@@ -24,8 +24,8 @@ def test_each_order_is_read(body: bytes, order: Order) -> None:
 @pytest.mark.parametrize(
     ("body", "told"),
     [
-        (b'{"order": "add"}', "add wants a member"),
-        (b'{"order": "verify", "member": "n2"}', "verify is about all members"),
+        (b'{"order": "add"}', "the order add needs a member"),
+        (b'{"order": "verify", "member": "n2"}', "the order verify takes no member"),
         (b'{"order": "stop"}', "stop"),
         (b'{"order": "transfer", "to": "n2"}', "unknown field `to`"),
         (b'{"order": "remove", "member": "%b"}' % (b"x" * 129), "length <= 128"),

@@ -25,7 +25,7 @@ def test_a_body_that_is_no_object_is_an_empty_one(body: bytes) -> None:
 
 @pytest.mark.parametrize("url", ["", "127.0.0.1:9324", "ftp://a", "http://", "http://a:x", "http://[::1"])
 def test_what_is_no_url_is_told(url: str) -> None:
-    with pytest.raises(BadUrl, match="is no http URL"):
+    with pytest.raises(BadUrl, match="is not an http URL"):
         ask(url, "GET", "/", 10)
 
 

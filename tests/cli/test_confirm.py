@@ -29,8 +29,6 @@ def test_without_a_terminal_nobody_is_asked(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("jobs\n"))
-    with pytest.raises(
-        NotConfirmed, match="a purge cannot be taken back, and there is no terminal to ask on: say --ye"
-    ):
+    with pytest.raises(NotConfirmed, match="a purge cannot be undone, and there is no terminal to ask on: use --ye"):
         confirm("a purge", "Delete?", "jobs", "nothing was purged")
     assert capsys.readouterr() == ("", "")

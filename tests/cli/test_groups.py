@@ -37,13 +37,13 @@ def test_a_group_is_made_shown_changed_and_deleted(sqs: Sqs, run: Run) -> None:
     consumer = sqs.join_group(GroupName="workers", ConsumerName="anna")["ConsumerId"]
     sqs.join_group(GroupName="workers", Weight=0)
     head, row = run("ls")[1].splitlines()
-    assert head.split() == ["NAME", "SHARES", "OUT", "GENERATION", "RESOURCES", "FREE", "CONSUMERS", "WITHOUT", "WORK"]
+    assert head.split() == ["NAME", "ASSIGNS", "GENERATION", "RESOURCES", "FREE", "CONSUMERS", "WITHOUT", "WORK"]
     assert row.split()[:4] == ["workers", "queues", "one,", "two"]
     assert row.split()[5:] == ["2", "0", "2", "1"]
     (told,) = map(json.loads, run("ls", "--json")[1].splitlines())
     assert (told["name"], told["resources"], told["without_work"]) == ("workers", 2, 1)
     shown = run("show", "workers")[1]
-    assert "shares out queues one, two\n" in shown
+    assert "assigns queues one, two\n" in shown
     assert "SessionTimeoutMs=5000" in shown
     assert [line.split()[:4] for line in shown.splitlines() if "held" in line] == [
         ["one", "held", consumer, "anna"],
@@ -77,17 +77,17 @@ def test_what_cannot_be_done_is_told(sqs: Sqs, run: Run) -> None:
     run("set", "workers", "--prefix", "w")
     assert run("show", "worker") == (1, "", "elasticq: there is no group worker, did you mean workers?\n")
     status, _, error = run("set", "workers")
-    assert (status, error.startswith("elasticq: nothing is to be set")) == (2, True)
+    assert (status, error.startswith("elasticq: nothing to set")) == (2, True)
     for _ in range(2):
         sqs.join_group(GroupName="workers", ConsumerName="twin")
     status, _, error = run("drain", "workers", "twin")
-    assert (status, error.startswith("elasticq: 2 consumers are named twin: say the id of one, ")) == (1, True)
+    assert (status, error.startswith("elasticq: 2 consumers are named twin: give the id of one, ")) == (1, True)
     told = "elasticq: the group workers has no consumer twins, did you mean twin?\n"
     assert run("move", "workers", "w", "twins") == (1, "", told)
     status, _, error = run("set", "a b", "--prefix", "w")
     assert (status, "InvalidParameterValue" in error) == (1, True)
     status, _, error = run("delete", "workers")
-    assert (status, "say --yes" in error) == (1, True)
+    assert (status, "use --yes" in error) == (1, True)
     assert len(sqs.describe_groups()["Groups"]) == 1
     with pytest.raises(SystemExit):
         run("set", "workers", "--prefix", "w", "--queue", "q")

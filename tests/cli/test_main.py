@@ -235,7 +235,7 @@ def test_config_check_names_what_elasticmq_would_have_ignored(
     file = tmp_path / "elasticmq.conf"
     file.write_text("rest-sqs.bindPort = 1")
     assert main(["config", "check", str(file)]) == 0
-    assert "rest-sqs.bindPort is not known and changes nothing, did you mean rest-sqs.bind-port?" in (
+    assert "rest-sqs.bindPort is unknown and has no effect, did you mean rest-sqs.bind-port?" in (
         capsys.readouterr().err
     )
 

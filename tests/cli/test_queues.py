@@ -213,7 +213,7 @@ def test_delete_as_json_by_url(run: Any, sqs: Sqs, queue: str) -> None:
 def test_delete_without_a_terminal_wants_yes_and_on_one_the_name(url: str, sqs: Sqs, queue: str) -> None:
     command = [sys.executable, "-m", "elasticq", "queues", "delete", "--url", url, queue]
     done = subprocess.run(command, input=f"{queue}\n", capture_output=True, text=True, timeout=PATIENCE_S, check=False)
-    assert (done.returncode, "say --yes" in done.stderr, done.stdout) == (1, True, "")
+    assert (done.returncode, "use --yes" in done.stderr, done.stdout) == (1, True, "")
     master, terminal = pty.openpty()
     os.write(master, b"another\n")
     done = subprocess.run(command, stdin=terminal, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
@@ -278,7 +278,7 @@ def test_purge_without_a_terminal_wants_yes(url: str, sqs: Sqs, queue: str) -> N
     sqs.send_message(QueueUrl=url_of(sqs, queue), MessageBody="x")
     command = [sys.executable, "-m", "elasticq", "queues", "purge", "--url", url, queue]
     done = subprocess.run(command, input=f"{queue}\n", capture_output=True, text=True, timeout=PATIENCE_S, check=False)
-    assert (done.returncode, "say --yes" in done.stderr, done.stdout) == (1, True, "")
+    assert (done.returncode, "use --yes" in done.stderr, done.stdout) == (1, True, "")
     assert bodies(sqs, queue) == ["x"]
 
 
@@ -330,7 +330,7 @@ def test_redrive_goes_elsewhere_and_can_be_cancelled(run: Any, sqs: Sqs, queue: 
     assert status == 0
     assert out.startswith("cancelled after ")
     status, _, err = run("redrive", queue, "--cancel")
-    assert (status, "nothing is moved" in err) == (1, True)
+    assert (status, "no move runs" in err) == (1, True)
 
 
 def full_message(sqs: Sqs, queue: str) -> None:
@@ -402,7 +402,7 @@ def test_a_line_that_is_no_message_stops_the_import(
     file.write_text(f"{good}{broken}\n{good}")
     status, _, err = run("import", queue, str(file))
     assert status == 1
-    assert "line 11 is no message" in err
+    assert "line 11 is not a message" in err
     assert "--skip" in err
     assert len(bodies(sqs, queue)) <= 10
 
@@ -423,7 +423,7 @@ def test_batches_are_as_large_as_a_call_may_be() -> None:
 def test_import_tells_how_much_is_left(run: Any, queue: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "messages.jsonl"
     file.write_text("".join(json.dumps({"MessageBody": str(at)}) + "\n" for at in range(25)))
-    monkeypatch.setattr("elasticq.cli.show.TELL_EVERY_S", 0.0)
+    monkeypatch.setattr("elasticq.cli.show.REPORT_EVERY_S", 0.0)
     status, _, err = run("import", queue, str(file), "--skip", "3")
     assert (status, err.splitlines()) == (
         0,
@@ -443,7 +443,7 @@ def test_import_from_a_pipe_reads_it_once(
     os.mkfifo(pipe)
     writer = threading.Thread(target=pipe.write_text, args=(json.dumps({"MessageBody": "x"}) + "\n",))
     writer.start()
-    monkeypatch.setattr("elasticq.cli.show.TELL_EVERY_S", 0.0)
+    monkeypatch.setattr("elasticq.cli.show.REPORT_EVERY_S", 0.0)
     status, _, err = run("import", queue, str(pipe))
     writer.join(PATIENCE_S)
     assert (status, err.splitlines()) == (
@@ -480,7 +480,7 @@ def test_an_interrupted_import_says_where_to_go_on(url: str, sqs: Sqs, queue: st
     sent = len(bodies(sqs, queue))
     assert process.returncode == 130
     assert f"{sent} messages imported" in err
-    assert f"go on with --skip {sent}" in err
+    assert f"continue with --skip {sent}" in err
     lines = "".join(json.dumps({"MessageBody": str(number)}) + "\n" for number in range(40))
     subprocess.run([*command, "--skip", str(sent)], input=lines, text=True, timeout=PATIENCE_S, check=True)
     assert bodies(sqs, queue) == [str(number) for number in range(40)]
@@ -568,7 +568,7 @@ def test_who_meant_another_machine_is_told_how_to_name_it(
         monkeypatch.setattr("elasticq.cli.queues.DEFAULT_URL", "" if is_named else url)
         monkeypatch.delenv("AWS_ENDPOINT_URL_SQS", raising=False)
         assert main(["queues", "ls", *(["--url", url] if is_named else [])]) == 1
-    hint = "(another server is named by --url or AWS_ENDPOINT_URL_SQS)"
+    hint = "(--url or AWS_ENDPOINT_URL_SQS names another server)"
     assert (hint in capsys.readouterr().err) != is_named
 
 

@@ -68,7 +68,7 @@ def test_a_line_that_is_refused_is_told(server: ElasticQ, run: Run, monkeypatch:
     refused = {"Successful": [{"Id": "0"}], "Failed": [{"Id": "1", "Code": "Throttled", "Message": "slow down"}]}
     monkeypatch.setattr("elasticq.client.Sns.publish_batch", lambda self, **members: refused)
     monkeypatch.setattr("sys.stdin", io.StringIO("a\nb\n"))
-    told = "elasticq: message 2 was refused: Throttled: slow down (1 others of its 2 were taken)\n"
+    told = "elasticq: message 2 was refused: Throttled: slow down (1 others of its batch of 2 were accepted)\n"
     assert run("publish", "refusing") == (1, "", told)
 
 
@@ -83,5 +83,5 @@ def test_a_deletion_is_asked_about(server: ElasticQ, run: Run) -> None:
     server.topic("kept").create()
     status, _, error = run("delete", "kept")
     assert status == 1
-    assert "say --yes" in error
+    assert "use --yes" in error
     assert server.topics().count("kept") == 1

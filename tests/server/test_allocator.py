@@ -10,9 +10,9 @@ from elasticq.server.allocator import LOOK_S, QUIET_CPU_S, WORKED_CPU_S, Trimmer
 
 PROGRAM = """
 import ctypes
-from elasticq.server.allocator import give_back_large_blocks
+from elasticq.server.allocator import return_large_blocks
 if {told}:
-    give_back_large_blocks()
+    return_large_blocks()
 libc = ctypes.CDLL(None)
 libc.malloc.restype = ctypes.c_void_p
 libc.free.argtypes = [ctypes.c_void_p]
@@ -25,8 +25,8 @@ print(any(int(low, 16) <= block < int(high, 16) for low, high in heap for block 
 
 BACKLOG = """
 import ctypes, os
-from elasticq.server.allocator import give_back_free_pages, give_back_large_blocks
-give_back_large_blocks()
+from elasticq.server.allocator import release_free_pages, return_large_blocks
+return_large_blocks()
 libc = ctypes.CDLL(None)
 libc.malloc.restype = ctypes.c_void_p
 libc.free.argtypes = [ctypes.c_void_p]
@@ -40,7 +40,7 @@ last = blocks.pop()
 for block in blocks:
     libc.free(block)
 kept = resident() - before
-give_back_free_pages()
+release_free_pages()
 print(kept, resident() - before)
 """
 

@@ -37,8 +37,8 @@ def test_keys_come_from_settings_and_file(tmp_path: Path) -> None:
     [
         (PAIR, 0o644, "chmod 600"),
         (PAIR, 0o640, "chmod 600"),
-        (PAIR + PAIR, 0o600, "AKID stands there twice"),
-        ("keys = canary", 0o600, "no TOML"),
+        (PAIR + PAIR, 0o600, "AKID is there twice"),
+        ("keys = canary", 0o600, "not TOML"),
         ('secret = "canary"', 0o600, "keys.toml"),
         (PAIR + 'account = "1"', 0o600, "account"),
         (PAIR.replace("AKID", "A/KID"), 0o600, "access_key_id"),
@@ -78,7 +78,7 @@ def test_tls_needs_both_files() -> None:
 
 
 def test_the_token_is_closed_and_long(tmp_path: Path) -> None:
-    assert "16 or more" in refused({"token_file": closed(tmp_path / "short", "canary")}, "admin")
+    assert "at least 16" in refused({"token_file": closed(tmp_path / "short", "canary")}, "admin")
     assert "chmod 600" in refused({"token_file": closed(tmp_path / "open", "canary" * 4, 0o644)}, "admin")
     settings = load(None, {}, {"admin": {"token_file": closed(tmp_path / "token", "canary" * 4 + "\n")}})
     assert admin_token(settings) == "canary" * 4

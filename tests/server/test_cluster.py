@@ -52,18 +52,18 @@ def test_seeds_come_as_one_text_from_the_environment_and_as_a_list_from_a_file(t
 @pytest.mark.parametrize(
     ("cluster", "told"),
     [
-        ({"nodes": 3, "discovery": "none"}, "nothing finds the others: give seeds"),
+        ({"nodes": 3, "discovery": "none"}, "but discovery is none: set seeds"),
         ({"seeds": "a:1", "discovery": "none"}, "would ignore cluster.seeds"),
         ({"seeds": "a"}, "'a' is not host:port"),
         ({"seeds": "a:1,b:0"}, "'b:0' is not host:port"),
         ({"advertise": "10.0.0.1"}, "cluster.advertise: '10.0.0.1' is not host:port"),
-        ({"nodes": 3, "peer_host": "0.0.0.0"}, "lets other machines in: set cluster.secret_file"),
-        ({"nodes": 3, "peer_host": "node1.lan"}, "lets other machines in"),
+        ({"nodes": 3, "peer_host": "0.0.0.0"}, "admits other machines: set cluster.secret_file"),
+        ({"nodes": 3, "peer_host": "node1.lan"}, "admits other machines"),
         ({"role": "proxi", "seeds": "a:1"}, "cluster.role proxi is not one of member, proxy"),
-        ({"role": "proxy"}, "role proxy has to find its cluster: give seeds"),
-        ({"role": "proxy", "discovery": "seeds"}, "role proxy has to find its cluster: give seeds"),
-        ({"role": "proxy", "seeds": "a:1", "nodes": 3}, "forms no cluster: leave cluster.nodes 3 out"),
-        ({"role": "proxy", "seeds": "a:1", "advertise": "b:1"}, "is called by nobody: leave cluster.advertise out"),
+        ({"role": "proxy"}, "role proxy must find its cluster: set seeds"),
+        ({"role": "proxy", "discovery": "seeds"}, "role proxy must find its cluster: set seeds"),
+        ({"role": "proxy", "seeds": "a:1", "nodes": 3}, "does not form a cluster: remove cluster.nodes 3"),
+        ({"role": "proxy", "seeds": "a:1", "advertise": "b:1"}, "remove cluster.advertise"),
         ({"tls_cert": __file__}, "needs cluster.tls_key and cluster.tls_ca too"),
         ({"tls_cert": "none", "tls_key": __file__, "tls_ca": __file__}, "cluster.tls_cert none cannot be read"),
     ],
@@ -138,9 +138,9 @@ def test_a_secret_file_that_went_away_is_told(secret_file: Path) -> None:
 
 def test_doubtful_settings_are_warned_of(secret_file: Path) -> None:
     assert warnings(loaded(nodes=3)) == []
-    assert warnings(loaded(nodes=4)) == ["4 nodes survive no more failures than 3: take an odd number"]
+    assert warnings(loaded(nodes=4)) == ["4 nodes survive no more failures than 3: use an odd number"]
     assert warnings(loaded(nodes=3, seeds="127.0.0.1:1,[::1]:2")) == []
-    assert "cannot be reached" in warnings(loaded(nodes=3, seeds="10.0.0.1:1"))[0]
+    assert "cannot reach cluster.peer_host" in warnings(loaded(nodes=3, seeds="10.0.0.1:1"))[0]
     assert warnings(loaded(nodes=3, seeds="10.0.0.1:1", advertise="10.0.0.2:1")) == []
     secret_file.write_bytes(b"short")
     assert "easy to guess" in warnings(loaded(secret_file=str(secret_file)))[0]
@@ -165,7 +165,7 @@ def test_only_this_machine_is_loopback() -> None:
 
 @pytest.mark.parametrize("storage", [{"data_dir": "elsewhere"}, {"memory": True}, {"durability": "os"}])
 def test_a_proxy_that_shall_store_something_is_refused(storage: dict[str, Any]) -> None:
-    with pytest.raises(SettingsError, match=r"role proxy stores nothing: leave the settings of .storage. out"):
+    with pytest.raises(SettingsError, match=r"role proxy stores nothing: remove the settings of .storage."):
         load(None, {}, {"cluster": {"role": "proxy", "seeds": "a:1"}, "storage": storage})
 
 

@@ -94,25 +94,25 @@ def test_tags_may_have_dots_numbers_and_quotes(tmp_path: Path) -> None:
 def test_a_size_in_bytes_is_no_trap(tmp_path: Path) -> None:
     notes = tmp_path / "x.conf"
     notes.write_text("akka.max = 262144 bytes")
-    assert read(notes, ()).notes == [f"{notes}: akka is not known and changes nothing"]
+    assert read(notes, ()).notes == [f"{notes}: akka is unknown and has no effect"]
 
 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("queues { a { delay = soon } }", "queues.a.delay is no duration"),
+        ("queues { a { delay = soon } }", "queues.a.delay is not a duration"),
         ("queues { a = 1 }", "queues.a is not an object"),
         ("queues { a.fifo { delay = 1 s } }", "queues.a.fifo"),
         ("queues = 3", "queues is not an object"),
         ("rest-sqs.bind-port = 70000", "rest-sqs.bind-port"),
         ("rest-sqs.bind-port = x", "rest-sqs.bind-port"),
-        ("rest-sqs.enabled = false", "nothing to serve"),
+        ("rest-sqs.enabled = false", "would serve nothing"),
         ("rest-sqs.sqs-limits = loose", "neither strict nor relaxed"),
         ("generate-node-address = maybe", "generate-node-address"),
         ("aws.accountId = 1234567890123", "is not 12 digits"),
-        ("a = {", "no HOCON"),
-        ("a = ${b}", "no HOCON"),
-        ("a = ${?$}", "no HOCON"),  # an IndexError of pyhocon
+        ("a = {", "not HOCON"),
+        ("a = ${b}", "not HOCON"),
+        ("a = ${?$}", "not HOCON"),  # an IndexError of pyhocon
         ("queues { a { deadLettersQueue { name = b } } }", "belong together"),
         ("queues { a { copyTo = b }, b { moveTo = a } }", "lead in a circle"),
     ],

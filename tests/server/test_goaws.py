@@ -51,21 +51,21 @@ def test_queues_topics_and_subscriptions_are_taken_over(tmp_path: Path) -> None:
     assert second.url == "http://127.0.0.1:9/hook"
     assert settings.topics["local-topic2"].subscriptions == []
     assert notes == [
-        "the environment Local is read, and no other",
+        "only the environment Local is read",
         "Host is ignored",
         "LogToFile is ignored",
-        "a subscription of local-topic1 is neither of a queue nor of a web server, and ignored",
+        "a subscription of local-topic1 names neither a queue nor a web server, and is ignored",
     ]
 
 
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("- a", "no file of GoAWS's"),
-        ("", "no file of GoAWS's"),
+        ("- a", "not a file of GoAWS"),
+        ("", "not a file of GoAWS"),
         ("Local: [", "expected"),
-        ("Local: {Queues: 1}", "Queues is no list"),
-        ("Local: {Queues: [a]}", "an entry of Queues is no mapping"),
+        ("Local: {Queues: 1}", "Queues is not a list"),
+        ("Local: {Queues: [a]}", "an entry of Queues is not a mapping"),
         ("Local: {Topics: [{}]}", "has no Name"),
     ],
 )

@@ -37,7 +37,7 @@ def test_start_prints_what_to_paste_and_where_messages_are() -> None:
         assert server.export == f"export AWS_ENDPOINT_URL_SQS={server.url}"
         first, second = told(server)
         assert first.endswith(f": aws --endpoint-url {server.url} sqs list-queues")
-        assert second == "messages live in memory only: a restart forgets them"
+        assert second == "messages are stored in memory only: a restart loses them"
         assert ask(server, "ListQueues", "{}").getresponse().read() == b"{}"
 
 
@@ -50,7 +50,7 @@ def test_start_prints_the_whole_path_of_the_data_directory(
     monkeypatch.setenv("ELASTICQ_STORAGE__DURABILITY", durability)
     here = os.path.relpath(tmp_path / "here")
     with Server("--data-dir", here) as server:
-        assert told(server)[1] == f"messages are kept in {(tmp_path / 'here').resolve()}{words}"
+        assert told(server)[1] == f"messages are stored in {(tmp_path / 'here').resolve()}{words}"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

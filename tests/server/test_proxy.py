@@ -171,7 +171,7 @@ def test_a_proxy_reads_the_secret_of_its_cluster_anew_on_sighup(tmp_path: Path) 
         secret_in(tmp_path / "own", "the secret of the members\n")
         proxy.process.send_signal(signal.SIGHUP)
         until(lambda: page(f"{proxy.admin}/ready")[0] == 200, "the proxy is ready with the new secret")
-        assert "these were read anew: cluster.secret_file" in proxy.log.read_text()
+        assert "these were read again: cluster.secret_file" in proxy.log.read_text()
     finally:
         proxy.kill()
         member.kill()
@@ -203,7 +203,7 @@ def test_a_proxy_without_its_cluster_is_not_ready_and_says_why(member: Process, 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--role", "proxy"], "has to find its cluster"),
+        (["--role", "proxy"], "must find its cluster"),
         (["--role", "proxy", "--seeds", "a:1", "--data-dir", "d"], "stores nothing"),
         (["--role", "proxy", "--seeds", "a"], "is not host:port"),
         (["--role", "voter"], "invalid choice"),

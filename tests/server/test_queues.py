@@ -23,7 +23,7 @@ def test_dead_letter_queues_stand_before_those_that_name_them(tmp_path: Path) ->
     loaded = settings(tmp_path, f"{text}\n[queues.d]")
     assert [command.queue_name for command in queues(loaded)] == ["d", "b", "a", "c", "x"]
     assert [doubt for doubt in warnings(loaded) if "queues." in doubt] == [
-        "queues.x.dead_letter_queue: no queue elsewhere stands in the settings"
+        "queues.x.dead_letter_queue: the settings have no queue elsewhere"
     ]
 
 
@@ -111,7 +111,7 @@ def test_fifo_queue_may_have_partitions(tmp_path: Path) -> None:
             "dead_letter_queue lead in a circle",
         ),
         ("[queues.a]\ncopy_to = 'b'\n[queues.b]\nfifo = true", "not of the same type"),
-        ("[queues.a]\nfifo = true\n[queues.'a.fifo']", "queues.a.fifo stands there twice"),
+        ("[queues.a]\nfifo = true\n[queues.'a.fifo']", "queues.a.fifo is there twice"),
         ("[queues.a]\ncontent_based_deduplication = true", "for FIFO queues"),
         ("[queues.a]\nattributes = {MaximumMessageSize = '1'}", "queues.a: Invalid value for the parameter Maximum"),
         ("[queues.a]\ntags = {'aws:x' = 'y'}", "queues.a: Tag aws:x"),

@@ -23,7 +23,7 @@ from tests.peers.test_tls import Authority
 from tests.server.process import PATIENCE_S, Server
 
 LOGGER = "elasticq.server.renewal"
-UNREAD = "not_renewed: SIGHUP came, and what was read before stays in use: auth.keys_file /etc/keys cannot be read"
+UNREAD = "not_renewed: SIGHUP came, but the old files stay in use: auth.keys_file /etc/keys cannot be read"
 
 
 def broken() -> None:
@@ -33,10 +33,10 @@ def broken() -> None:
 @pytest.mark.parametrize(
     ("failing", "working", "told"),
     [
-        (0, 0, ["renewed: SIGHUP came, and there is nothing to read anew: no setting names a file with a secret."]),
-        (0, 2, ["renewed: SIGHUP came, and these were read anew: part 1, part 2."]),
+        (0, 0, ["renewed: SIGHUP came, but no setting names a file with a secret."]),
+        (0, 2, ["renewed: SIGHUP came, and these were read again: part 1, part 2."]),
         (1, 0, [UNREAD]),
-        (1, 1, [UNREAD, "renewed: SIGHUP came, and these were read anew: part 1."]),
+        (1, 1, [UNREAD, "renewed: SIGHUP came, and these were read again: part 1."]),
     ],
 )
 def test_one_line_tells_what_was_read_and_one_each_what_was_not(
@@ -104,7 +104,7 @@ def test_certificates_of_both_ports_change_under_connections_that_stay(
 
         authority.settings("server")  # writes another certificate, and its key, in the place of the first
         server.process.send_signal(signal.SIGHUP)
-        assert "these were read anew: http.tls_cert, admin.tls_cert." in until_said(server, "renewed: ")
+        assert "these were read again: http.tls_cert, admin.tls_cert." in until_said(server, "renewed: ")
         second = [serial(url, context) for url in urls]
         assert second[0] == second[1] != first[0]
 
@@ -161,7 +161,7 @@ def test_keys_and_the_operators_token_change(tmp_path: Path, monkeypatch: pytest
         closed(tmp_path / "keys.toml", keys("the-next-secret"))
         closed(tmp_path / "token", "the-next-token-of-all")
         server.process.send_signal(signal.SIGHUP)
-        assert "anew: admin.token_file, auth.keys_file." in until_said(server, "renewed: ")
+        assert "again: admin.token_file, auth.keys_file." in until_said(server, "renewed: ")
         assert (lists("the-first-secret"), lists("the-next-secret")) == (False, True)
         assert (looks("the-first-token-of-all"), looks("the-next-token-of-all")) == (401, 200)
 
@@ -176,7 +176,7 @@ def test_keys_and_the_operators_token_change(tmp_path: Path, monkeypatch: pytest
 def test_server_without_such_files_lives_on_and_says_so() -> None:
     with Server() as server:
         server.process.send_signal(signal.SIGHUP)
-        until_said(server, "renewed: ", "nothing to read anew")
+        until_said(server, "renewed: ", "no setting names a file")
         assert asked(HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_S)) == "OK"
         assert server.stop() == 0
 

@@ -96,5 +96,5 @@ def test_the_example_documents_every_setting_with_its_default(tmp_path: Path) ->
 def test_networks_that_get_no_notifications_are_networks() -> None:
     settings = load(None, {"ELASTICQ_PUSH__REFUSED_NETWORKS": "10.0.0.0/8, fe80::/10"}, {})
     assert settings.push.refused_networks == ["10.0.0.0/8", "fe80::/10"]
-    with pytest.raises(SettingsError, match=r"^push.refused_networks: 10.0.0.1/8 is no network$"):
+    with pytest.raises(SettingsError, match=r"^push.refused_networks: 10.0.0.1/8 is not a network$"):
         load(None, {"ELASTICQ_PUSH__REFUSED_NETWORKS": "10.0.0.1/8"}, {})

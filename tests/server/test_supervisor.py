@@ -108,7 +108,7 @@ def test_sighup_restarts_by_the_supervisor_and_only_reads_anew_by_the_serving_pr
     supervised.until_replaced(pid)
     supervised.process.send_signal(signal.SIGTERM)
     told = supervised.process.stderr.read()
-    assert told.count("SIGHUP came: the serving process was stopped, and is started again") == 1, told
+    assert told.count("SIGHUP came: the serving process is being restarted") == 1, told
     assert supervised.process.wait(PATIENCE_S) == 0
 
 
@@ -137,7 +137,7 @@ def test_serving_process_that_is_killed_again_and_again_is_given_up(supervised: 
     assert supervised.process.returncode == 128 + signal.SIGKILL
     assert len(killed) == 6
     _, said = supervised.process.communicate()
-    assert "it was started again 5 times within 30 s, and is not any more" in said
+    assert "it was restarted 5 times within 30 s already, so the supervisor ends" in said
 
 
 def test_other_exits_of_the_serving_process_are_the_supervisors(tmp_path: Path, supervised: Supervised) -> None:

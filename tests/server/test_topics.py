@@ -58,7 +58,7 @@ def test_tables_become_commands(tmp_path: Path) -> None:
     [
         ("[topics.'a b']", "topics.a b: a name has 1 to 256 letters, digits, - or _"),
         ("[topics.a]\nattributes = {Colour = 'x'}", "topics.a: Invalid parameter: "),
-        ("[[topics.a.subscriptions]]", "topics.a.subscriptions, number 1: it has either a queue or a url"),
+        ("[[topics.a.subscriptions]]", "topics.a.subscriptions, number 1: set either queue or url"),
         ("[[topics.a.subscriptions]]\nurl = 'ftp://x'", "number 1: Invalid parameter: Amazon SNS does not support"),
         ("[[topics.a.subscriptions]]\nqueue = 'x'\nfilter = {a = 'x'}", "number 1: Invalid parameter: FilterPolicy: "),
         ("[topics.a]\ncolour = 1", "unknown setting topics.a.colour"),

@@ -1,1 +1,1 @@
-"""The page of the admin port: server-rendered HTML, with htmx and uPlot beside it, and nothing from elsewhere."""
+"""The page of the admin port: server-rendered HTML with its own copies of htmx and uPlot."""

@@ -1,9 +1,9 @@
-"""Turns the fields of an HTML form into the members of an action of SQS or SNS, and those into commands of other tools.
+"""The translation of HTML forms into members of actions of SQS or SNS, and of those into commands of other tools.
 
-A field is named as the member of AWS JSON 1.0 that it fills; ``Attributes.NAME`` fills one item of that map, and
-``MessageAttributes.NAME:TYPE`` one of those. Some members are lines of text in a form: ``Tags`` as NAME=VALUE,
-``MessageAttributes`` as NAME:TYPE=VALUE. A time is written as 2027-01-31T08:00 in UTC, or in ms of the epoch. Empty
-fields are left out.
+A field has the name of the member of AWS JSON 1.0 that it fills. ``Attributes.NAME`` and
+``MessageAttributes.NAME:TYPE`` fill one item of a map. Some members are lines of text in a form: ``Tags`` as
+NAME=VALUE, ``MessageAttributes`` as NAME:TYPE=VALUE. A time is written as 2027-01-31T08:00 in UTC, or in ms since the
+epoch. Empty fields are left out.
 """
 
 import base64
@@ -20,11 +20,11 @@ from elasticq.wire.operations import BY_SEQUENCE, PEEK
 
 LINES: Final = frozenset(("Tags", "tags"))
 KEPT_EMPTY: Final = "+"
-"""A field whose name ends so is kept though it is empty: to take an attribute away."""
+"""The suffix of a field that is sent even if it is empty, to remove an attribute."""
 
 
 def members(action: str, fields: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """Return the members that the fields give. Raises NotExecuted for a line or number that cannot be read."""
+    """Return the members that the fields define. Raise NotExecuted if a line or number is malformed."""
     if action not in ACTIONS:
         raise NotExecuted(404, "InvalidAction", f"There is no action {action[:80]}.")
     integers, found = ACTIONS[action].shape.integers | _INTEGERS, dict[str, Any]()
@@ -59,7 +59,7 @@ _LISTS: Final = frozenset(("AttributeNames", "MessageAttributeNames", "TagKeys",
 
 
 def attribute(name: str, text: str) -> dict[str, str]:
-    """Return a message attribute; ``name`` is NAME or NAME:TYPE, and the text of a binary one is base64."""
+    """Return a message attribute. ``name`` is NAME or NAME:TYPE; the text of a binary attribute is base64."""
     kind = name.partition(":")[2] or "String"
     if kind.partition(".")[0] == "Binary":
         return {"DataType": kind, "BinaryValue": text}
@@ -81,13 +81,13 @@ def _pairs(name: str, value: str) -> list[tuple[str, str]]:
 
 
 def _timed(name: str, value: str) -> str:
-    """A value as it is, or one of a field of times in ms of the epoch."""
+    """Return the value of a time field in ms since the epoch, any other value unchanged."""
     if name.partition(":")[0] not in _TIMES:
         return value
     try:
         return str(round(datetime.fromisoformat(value).replace(tzinfo=UTC).timestamp() * 1_000))
     except ValueError:
-        return value  # ms already, or nothing that the action will take
+        return value  # in ms already, or malformed: the action refuses it
 
 
 _TIMES: Final = frozenset(("DeliverAt", DELIVER_AT))
@@ -97,29 +97,29 @@ def _integer(name: str, value: str) -> int:
     try:
         return int(value)
     except ValueError:
-        raise NotExecuted(400, "InvalidParameterValue", f"{name}: {value[:80]!r} is no whole number.") from None
+        raise NotExecuted(400, "InvalidParameterValue", f"{name}: {value[:80]!r} is not an integer.") from None
 
 
-# --- the same for other tools ------------------------------------------------------------
+# --- commands of other tools -------------------------------------------------------------
 
 
 def is_ours(action: str) -> bool:
-    """Whether AWS has no such action, so that neither its command line nor boto3 has it."""
+    """Return whether the action is not one of AWS, so its command line and boto3 do not have it."""
     return action in BY_SEQUENCE or action == PEEK.name or action.startswith("Elasticq")
 
 
 def tools_of(action: str) -> dict[str, str]:
-    """Return the tools that can do an action, with what the page calls them."""
+    """Return the tools that can execute an action, with their names on the page."""
     return {"curl": "curl"} if is_ours(action) else {"cli": "AWS CLI", "boto3": "boto3"}
 
 
 AS_JSON: Final = "-H 'Content-Type: application/json'"
 TOKEN: Final = ' -H "Authorization: Bearer $TOKEN"'
-"""An option of curl; the token itself is not shown."""
+"""An option of curl, without the token itself."""
 
 
 def as_curl(path: str, given: Mapping[str, Any], admin: str, *, has_token: bool = False) -> str:
-    """Return the command that asks the admin port for the same; ``admin``: scheme://host:port of that."""
+    """Return the curl command that sends the same to the admin port. ``admin``: scheme://host:port of that port."""
     body = shlex.quote(json.dumps(given, ensure_ascii=False))
     return f"curl -s {shlex.quote(admin + path)}{TOKEN if has_token else ''} {AS_JSON} -d {body}"
 
@@ -140,9 +140,9 @@ def as_cli(action: str, given: Mapping[str, Any], endpoint: str, region: str) ->
 
 
 _FLAGS: Final = frozenset(("ReturnSubscriptionArn",))
-"""Texts in the Query protocol of AWS, and flags in its tools."""
+"""Members that are texts in AWS's Query protocol and flags in its tools."""
 _OPTIONS: Final = {("Subscribe", "Endpoint"): "notification-endpoint"}
-"""Options that the AWS CLI calls otherwise than AWS the member."""
+"""Options of the AWS CLI that do not have the member's name."""
 
 
 def _cli_value(value: Any) -> list[str]:
@@ -157,14 +157,14 @@ def as_boto3(action: str, given: Mapping[str, Any], endpoint: str, region: str) 
     """Return the lines of Python that do the same with boto3."""
     service, name = service_of(action)
     name = _kebab(name).replace("-", "_")
-    told = ",\n".join(f"    {key}={_python(key, value)}" for key, value in given.items())
-    call = f"{service}.{name}(\n{told},\n)" if told else f"{service}.{name}()"
+    arguments = ",\n".join(f"    {key}={_python(key, value)}" for key, value in given.items())
+    call = f"{service}.{name}(\n{arguments},\n)" if arguments else f"{service}.{name}()"
     made = f"boto3.client({service!r}, endpoint_url={endpoint!r}, region_name={region!r})"
     return f"import boto3\n\n{service} = {made}\n{call}"
 
 
 def service_of(action: str) -> tuple[str, str]:
-    """Return the service that AWS has an action in, and the action's name there."""
+    """Return AWS's service that has the action, and the action's name there."""
     return ("sns", TOPIC_ACTIONS[action].name) if action in TOPIC_ACTIONS else ("sqs", action)
 
 

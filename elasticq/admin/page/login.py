@@ -1,7 +1,7 @@
-"""Logs operators in who use a browser: it cannot send the token as a header, so it gets a cookie for it.
+"""The login for browsers. A browser cannot send the token as a header, so it gets a cookie for the token.
 
-The cookie tells nothing of the token, ends with the process or when the token is renewed, and is sent to no page of
-another origin and with no request from one (SameSite=Strict).
+The cookie does not reveal the token. It is valid until the process ends or the token is renewed. Browsers send it
+only with requests that this origin starts (SameSite=Strict).
 """
 
 import os
@@ -16,13 +16,13 @@ from elasticq.admin.authenticator import Token
 
 COOKIE: Final = "elasticq_operator"
 OPEN: Final = ("/login", "/static/page.css", "/static/icon.svg")
-"""What a browser needs before anybody is logged in."""
+"""The pages that a browser needs before the login."""
 _FORM: Final = Path(__file__).parent / "templates" / "login.html"
 _WRONG: Final = "<!-- wrong -->"
 
 
 class Login:
-    """Makes and knows the cookie of this process."""
+    """The login pages, and the cookie of this process."""
 
     __slots__ = ("_key", "_token")
 
@@ -32,7 +32,7 @@ class Login:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether there is a token at all."""
+        """Return whether operators need a token."""
         return bool(self._token.value)
 
     def add_to(self, app: web.Application) -> None:
@@ -41,7 +41,7 @@ class Login:
         app.router.add_get("/logout", self.log_out)
 
     def is_shown_by(self, request: web.Request) -> bool:
-        """Tell whether a request comes from a browser that is logged in, or is one of those that need not be."""
+        """Return whether a request has a valid cookie, or is for a page that needs none."""
         if request.path in OPEN:
             return True
         given = request.cookies.get(COOKIE, "").encode("utf-8", "replace")
@@ -58,7 +58,7 @@ class Login:
         if not isinstance(given, str) or not self.is_wanted:
             return self._form("", status=400)
         if not compare_digest(given.strip().encode("utf-8", "replace"), (self._token.value or "").encode()):
-            return self._form('<p class="warning" role="alert">That is not the token.</p>', status=401)
+            return self._form('<p class="warning" role="alert">This is not the token.</p>', status=401)
         answer = web.Response(status=303, headers={"Location": "/"})
         answer.set_cookie(COOKIE, self._value(), httponly=True, samesite="Strict", path="/", secure=request.secure)
         return answer
@@ -68,6 +68,6 @@ class Login:
         answer.del_cookie(COOKIE, path="/")
         return answer
 
-    def _form(self, told: str, *, status: int = 200) -> web.Response:
-        body = _FORM.read_text(encoding="utf-8").replace(_WRONG, told)
+    def _form(self, notice: str, *, status: int = 200) -> web.Response:
+        body = _FORM.read_text(encoding="utf-8").replace(_WRONG, notice)
         return web.Response(text=body, content_type="text/html", status=status)

@@ -1,6 +1,6 @@
-"""The page's routes: HTML made by templates, forms that htmx sends, and files that never change.
+"""The routes of the page: HTML from templates, forms that htmx sends, and static files.
 
-Jinja2 is imported with the first request, in another thread than the loop's: nothing else needs it.
+The first request imports Jinja2 outside the loop's thread: nothing else needs it.
 """
 
 import asyncio
@@ -16,13 +16,14 @@ import msgspec
 from aiohttp import web
 
 from elasticq import __version__
-from elasticq.admin import asking, calls, definitions
-from elasticq.admin.api import OPENAPI, TASKS_SHOWN_MAX, Api, QueueRow, no_queue
+from elasticq.admin import asking, calls, definitions, openapi
+from elasticq.admin.api import Api, no_queue
 from elasticq.admin.calls import Ask, NotExecuted
 from elasticq.admin.cluster import document
 from elasticq.admin.page import forms, groups, scheduled, text, topics
 from elasticq.admin.page.login import Login
 from elasticq.admin.pauses import first_in_order, joined
+from elasticq.admin.shapes import TASKS_SHOWN_MAX, QueueRow
 from elasticq.admin.source import AdminSource
 from elasticq.engine.stored.subscription_attributes import PROTOCOLS
 from elasticq.model.names import account_of, inner_owner, parse_queue_arn, queue_arn, queue_path, region_of, topic_arn
@@ -64,7 +65,7 @@ SHOWN_MAX: Final = 1_000
 PEEKED: Final = 50
 IN_FLIGHT_SHOWN: Final = 50
 AFTERWARDS: Final = {"DeleteQueue": "/", "DeleteTopic": "/topics"}
-"""Where a browser goes when what its page showed is there no more."""
+"""The page that a browser shows after it deleted the queue or topic of its page."""
 STATIC: Final = {
     "htmx.min.js": "text/javascript",
     "uPlot.iife.min.js": "text/javascript",
@@ -76,7 +77,7 @@ STATIC: Final = {
 
 
 class Pages:
-    """Handlers of the page; ``api`` has the figures that it shows."""
+    """The handlers of the page. ``api`` has the figures that it shows."""
 
     def __init__(self, source: AdminSource, api: Api, login: Login) -> None:
         self._source = source
@@ -106,7 +107,7 @@ class Pages:
         app.router.add_post("/page/definitions", self.load)
         app.router.add_post("/page/matching", self.matching)
 
-    # --- what is shown ------------------------------------------------------------------
+    # --- pages --------------------------------------------------------------------------
 
     async def queues(self, request: web.Request) -> web.Response:
         query = request.query
@@ -137,13 +138,13 @@ class Pages:
 
     async def queue(self, request: web.Request) -> web.Response:
         try:
-            owner, row = self._asked(request)
+            owner, row = self._queue_of(request)
         except NotExecuted as error:
             return await self._missing(error)
         url = {"QueueUrl": row.url}
-        asked, page = _looked_for(request), dict[str, Any]()
+        asked, page = _peek_filters(request), dict[str, Any]()
         attributes, tags, sources = dict[str, Any](), dict[str, Any](), dict[str, Any]()
-        if "HX-Request" not in request.headers:  # what the page asks for again shows none of these
+        if "HX-Request" not in request.headers:  # a refresh of the page uses none of these
             attributes = await self._try("GetQueueAttributes", {**url, "AttributeNames": ["All"]}, owner)
             tags = await self._try("ListQueueTags", url, owner)
             sources = await self._try("ListDeadLetterSourceQueues", url, owner)
@@ -157,7 +158,7 @@ class Pages:
             "",
             **self._of_queue(row),
             attributes=found,
-            settings=[(name, told) for name, told in SETTINGS if name in found],
+            settings=[(name, label) for name, label in SETTINGS if name in found],
             tags=tags.get("Tags", {}),
             sources=[(name, self._owner_path(own, name)) for own, name in names],
             tasks=tasks.get("Results", ()),
@@ -173,7 +174,7 @@ class Pages:
         )
 
     def _of_queue(self, row: QueueRow) -> dict[str, Any]:
-        """Return what each page of a queue is told."""
+        """Return the values that the templates of all pages of a queue use."""
         region_query = "" if row.region == self._source.region else f"region={row.region}&"
         return {
             "queue": row,
@@ -193,9 +194,9 @@ class Pages:
         return await self._try("Peek", given, owner)
 
     async def message(self, request: web.Request) -> web.Response:
-        """Send the body of one message as a file."""
+        """Return the body of one message as a file."""
         try:
-            owner, row = self._asked(request)
+            owner, row = self._queue_of(request)
             sequence = request.match_info["sequence"]
             if not (sequence.isascii() and sequence.isdigit()) or len(sequence) > 19:
                 raise NotExecuted(404, "NotFound", "There is no such message.")
@@ -203,7 +204,7 @@ class Pages:
             page = await self._execute("Peek", given, owner)
             found = [each for each in page["Messages"] if each["Sequence"] == int(sequence)]
             if not found:
-                raise NotExecuted(404, "NotFound", "That message is not there any more.")
+                raise NotExecuted(404, "NotFound", "The message does not exist any more.")
         except NotExecuted as error:
             return await self._missing(error)
         headers = {"Content-Disposition": f'attachment; filename="{sequence}.txt"'}
@@ -211,9 +212,9 @@ class Pages:
         return web.Response(body=body, headers=headers, content_type="application/octet-stream")
 
     async def scheduled(self, request: web.Request) -> web.Response:
-        """Show the messages of a queue that wait for their time."""
+        """Show the messages of a queue that wait for their delivery time."""
         try:
-            owner, row = self._asked(request)
+            owner, row = self._queue_of(request)
         except NotExecuted as error:
             return await self._missing(error)
         messages, following, first, trouble = list[dict[str, Any]](), None, _first(request), ""
@@ -232,14 +233,14 @@ class Pages:
         )
 
     async def group_order(self, request: web.Request) -> web.Response:
-        """Show how the messages of a queue stand in their groups."""
+        """Show the order of a queue's messages in their groups."""
         try:
-            owner, row = self._asked(request)
+            owner, row = self._queue_of(request)
         except NotExecuted as error:
             return await self._missing(error)
         wanted = request.query.get("group", "")[:128]
-        told = self._api.groups_of(owner, row.name, wanted)
-        return await self._html("order.html", "", **self._of_queue(row), order=told, group=wanted)
+        order = self._api.groups_of(owner, row.name, wanted)
+        return await self._html("order.html", "", **self._of_queue(row), order=order, group=wanted)
 
     async def all_topics(self, request: web.Request) -> web.Response:
         return await self._list(request, "topics.html", "/topics", topics.listed, shown_max=topics.SHOWN_MAX)
@@ -255,7 +256,7 @@ class Pages:
         listed: Callable[[Ask, str], Awaitable[list[dict[str, Any]]]],
         **values: Any,
     ) -> web.Response:
-        """Show what of an account and region has the filter in its name."""
+        """Show a list of things of one account and region whose names contain the filter."""
         query = request.query
         wanted, trouble, rows = query.get("filter", "")[:80], "", list[dict[str, Any]]()
         try:
@@ -285,10 +286,10 @@ class Pages:
         try:
             owner = calls.owner_of(self._source, parts["account"], request.query.get("region", ""))
             arn = topic_arn(self._source.region, owner, name)
-            told = await topics.one(self._asker(owner), arn)
+            topic = await topics.one(self._asker(owner), arn)
         except NotExecuted as error:
             return await self._missing(error)
-        for each in told["subscriptions"]:
+        for each in topic["subscriptions"]:
             queue = parse_queue_arn(each["Endpoint"], owner) if each["Protocol"] == "sqs" else None
             each["link"] = queue and self._owner_path(*queue)
             key = each["SubscriptionArn"].rpartition(":")[2]
@@ -303,9 +304,9 @@ class Pages:
             fifo=name.endswith(".fifo"),
             protocols=sorted(PROTOCOLS),
             published=topics.published(self._source, owner, name),
-            undetailed=max(0, len(told["subscriptions"]) - topics.DETAILED_MAX),
+            undetailed=max(0, len(topic["subscriptions"]) - topics.DETAILED_MAX),
             **self._shown(owner),
-            **told,
+            **topic,
         )
 
     async def consumers(self, _: web.Request) -> web.Response:
@@ -314,7 +315,7 @@ class Pages:
 
     async def cluster(self, _: web.Request) -> web.Response:
         status = self._source.status()
-        told = document(self._source.node_name, status)
+        view = document(self._source.node_name, status)
         voters = max(1, len(status.voters))
         linked = [each for each in status.members if each.voter and (each.is_linked or each.id == status.member_id)]
         elections = ("mastership_gained", "master", "election")
@@ -327,7 +328,7 @@ class Pages:
         return await self._html(
             "cluster.html",
             "/cluster.html",
-            cluster=told,
+            cluster=view,
             voters=voters,
             quorum=voters // 2 + 1,
             linked=len(linked),
@@ -352,7 +353,7 @@ class Pages:
         )
 
     async def docs(self, _: web.Request) -> web.Response:
-        return await self._html("docs.html", "", api=plain_json.loads(OPENAPI.read_bytes()))
+        return await self._html("docs.html", "", api=openapi.document())
 
     async def static(self, request: web.Request) -> web.Response:
         name = request.match_info["name"]
@@ -361,34 +362,34 @@ class Pages:
         headers = {"Cache-Control": "max-age=3600"}
         return web.Response(body=(HERE / "static" / name).read_bytes(), content_type=STATIC[name], headers=headers)
 
-    # --- what is done ---------------------------------------------------------------------
+    # --- forms ----------------------------------------------------------------------------
 
     async def do(self, request: web.Request) -> web.Response:
-        """Execute the action of a form, and tell what came of it."""
+        """Execute the action of a form, and show its result."""
         try:
             given, owner = await self._form(request)
             answer = await self._execute(request.match_info["action"], given, owner)
         except NotExecuted as error:
-            return await self._told("refused", error.code, error.message, status=error.status)
+            return await self._notice("refused", error.code, error.message, status=error.status)
         shown = text.shown(plain_json.dumps(answer, indent=2, ensure_ascii=False) if answer else "")
         if answer.get("NotFound"):
-            said = "was not done: the message waits no longer, or somebody received it."
-            return await self._told("refused", request.match_info["action"], said, shown)
-        told = await self._told("done", request.match_info["action"], "was done.", shown)
-        told.headers["HX-Trigger"] = "done"
+            message = "was not done: the message does not wait any more, or a consumer received it."
+            return await self._notice("refused", request.match_info["action"], message, shown)
+        notice = await self._notice("done", request.match_info["action"], "was done.", shown)
+        notice.headers["HX-Trigger"] = "done"
         if request.match_info["action"] in AFTERWARDS:
-            told.headers["HX-Redirect"] = AFTERWARDS[request.match_info["action"]]
-        return told
+            notice.headers["HX-Redirect"] = AFTERWARDS[request.match_info["action"]]
+        return notice
 
     async def code(self, request: web.Request) -> web.Response:
-        """Show the form's action as a command of the AWS CLI or curl or as Python, without executing it."""
+        """Show the form's action as a command of the AWS CLI or curl, or as Python, without executing it."""
         action, tool = request.match_info["action"], request.match_info["tool"]
         if tool not in forms.tools_of(action):
             return web.Response(status=404)
         try:
             given, owner = await self._form(request, is_executed=False)
         except NotExecuted as error:
-            return await self._told("refused", error.code, error.message, status=error.status)
+            return await self._notice("refused", error.code, error.message, status=error.status)
         region = region_of(owner, self._source.region)
         if tool == "curl":
             own = {"account": account_of(owner), "region": region}
@@ -398,12 +399,13 @@ class Pages:
         else:
             write = forms.as_cli if tool == "cli" else forms.as_boto3
             shown = write(action, given, self._source.endpoint, region)
-        return await self._told("code", "The same", "elsewhere:", shown)
+        return await self._notice("code", "The same", "elsewhere:", shown)
 
     async def _form(self, request: web.Request, *, is_executed: bool = True) -> tuple[dict[str, Any], str]:
-        """Return the members and the owner that a form gives. Raises NotExecuted.
+        """Return the members of the action and the owner that a form names.
 
-        Only htmx on this page sends such a request: no page of another origin can set its header.
+        Only htmx on this page sends such a request: no page of another origin can set its header. Raise NotExecuted
+        if the form is not of this page or is malformed, or if the typed name (its confirmation) is not the thing's.
         """
         fields = await _fields(request)
         own = {name: value for name, value in fields if name.startswith("_")}
@@ -415,58 +417,58 @@ class Pages:
         name = topics.name_in(named) if is_topic else queue_path(named, owner)[1]
         if is_executed and own.get("_typed", name) != name:
             kind = "topic" if is_topic else "queue"
-            raise NotExecuted(400, "NotConfirmed", f"The name that was typed is not the {kind}'s: nothing was done.")
+            raise NotExecuted(400, "NotConfirmed", f"The typed name is not that of the {kind}: nothing was done.")
         return given, owner
 
     async def order(self, request: web.Request) -> web.Response:
-        """Give an order to the cluster."""
+        """Execute an order for the cluster, and show its result."""
         try:
             fields = dict(await _fields(request))
             calls.check_may_change(self._source)
         except NotExecuted as error:
-            return await self._told("refused", error.code, error.message, status=error.status)
+            return await self._notice("refused", error.code, error.message, status=error.status)
         body = msgspec.json.encode({"order": request.match_info["order"], "member": fields.get("member", "")})
         status, answer = await asking.order(self._source, body)
-        told = msgspec.json.decode(answer)
-        said = str(told.get("done") or told.get("refused") or told.get("error"))
-        return await self._told("done" if status == 200 else "refused", "The order", said, status=status)
+        outcome = msgspec.json.decode(answer)
+        message = str(outcome.get("done") or outcome.get("refused") or outcome.get("error"))
+        return await self._notice("done" if status == 200 else "refused", "The order", message, status=status)
 
     async def order_code(self, request: web.Request) -> web.Response:
-        """Show an order to the cluster as a command of curl, without giving it."""
+        """Show an order for the cluster as a command of curl, without executing it."""
         try:
             fields = dict(await _fields(request))
         except NotExecuted as error:
-            return await self._told("refused", error.code, error.message, status=error.status)
+            return await self._notice("refused", error.code, error.message, status=error.status)
         given = {"order": request.match_info["order"], "member": fields.get("member", "")}
         shown = forms.as_curl("/cluster/orders", given, str(request.url.origin()), has_token=self._login.is_wanted)
-        return await self._told("code", "The same", "elsewhere:", shown)
+        return await self._notice("code", "The same", "elsewhere:", shown)
 
     async def matching(self, request: web.Request) -> web.Response:
-        """Tell which subscriptions would get what the form publishes, without publishing it."""
+        """Show which subscriptions would get the form's message, without publishing it."""
         try:
             given, owner = await self._form(request, is_executed=False)
             reached, kept, unknown = await topics.matching(self._asker(owner), given)
         except NotExecuted as error:
-            return await self._told("refused", error.code, error.message, status=error.status)
+            return await self._notice("refused", error.code, error.message, status=error.status)
         except ValueError as error:
-            return await self._told("refused", "InvalidParameter", str(error), status=400)
+            return await self._notice("refused", "InvalidParameter", str(error), status=400)
         lines = [f"gets it: {each}" for each in reached] + [f"filtered out: {each}" for each in kept]
-        more = f", and {unknown} more were not looked at" if unknown else ""
-        said = f"would get it, {len(kept)} would not{more}. Nothing was published."
-        return await self._told("code", str(len(reached)), said, text.shown("\n".join(lines)))
+        more = f", and {unknown} more were not checked" if unknown else ""
+        message = f"would get it, {len(kept)} would not{more}. Nothing was published."
+        return await self._notice("code", str(len(reached)), message, text.shown("\n".join(lines)))
 
     async def load(self, request: web.Request) -> web.Response:
         try:
             fields = dict(await _fields(request))
-            told = await definitions.load(self._source, fields.get("definitions", "").encode())
+            progress = await definitions.load(self._source, fields.get("definitions", "").encode())
         except NotExecuted as error:
-            return await self._told("refused", error.code, error.message, status=error.status)
-        return await self._told("done", "The definitions", f"were loaded: {told}.")
+            return await self._notice("refused", error.code, error.message, status=error.status)
+        return await self._notice("done", "The definitions", f"were loaded: {progress}.")
 
     # --- parts --------------------------------------------------------------------------
 
-    def _asked(self, request: web.Request) -> tuple[str, QueueRow]:
-        """Return the owner and figures of the queue that a path names. Raises NotExecuted where there is none."""
+    def _queue_of(self, request: web.Request) -> tuple[str, QueueRow]:
+        """Return the owner and the row of the queue that a path names. Raise NotExecuted if it does not exist."""
         parts = request.match_info
         owner = calls.owner_of(self._source, parts["account"], request.query.get("region", ""))
         row = self._api.row_of(owner, parts["name"])
@@ -482,7 +484,7 @@ class Pages:
         return await calls.ask(self._source, action, given, owner)
 
     async def _try(self, action: str, given: dict[str, Any], owner: str) -> dict[str, Any]:
-        """Like ``_execute``; what cannot be told now is left out of the page, with ``message`` saying why."""
+        """Execute an action like ``_execute``, but return an error as the member ``message``."""
         try:
             return await self._execute(action, given, owner)
         except NotExecuted as error:
@@ -492,18 +494,18 @@ class Pages:
         return lambda action, given: self._execute(action, given, owner)
 
     def _shown(self, owner: str) -> dict[str, Any]:
-        """Return account and region of what a page shows, which need not be the node's."""
+        """Return account and region of the page's subject, which may differ from the node's."""
         return {"shown_account": account_of(owner), "shown_region": region_of(owner, self._source.region)}
 
     def _dead(self, policy: str, owner: str) -> dict[str, Any] | None:
         try:
-            told = msgspec.json.decode(policy, type=dict[str, Any])
+            redrive = msgspec.json.decode(policy, type=dict[str, Any])
         except (msgspec.DecodeError, RecursionError):
             return None
-        found = parse_queue_arn(told.get("deadLetterTargetArn"), owner)
+        found = parse_queue_arn(redrive.get("deadLetterTargetArn"), owner)
         if found is None:
             return None
-        return {"name": found[1], "path": self._owner_path(*found), "count": told.get("maxReceiveCount")}
+        return {"name": found[1], "path": self._owner_path(*found), "count": redrive.get("maxReceiveCount")}
 
     def _path(self, row: QueueRow) -> str:
         query = "" if row.region == self._source.region else f"?region={row.region}"
@@ -517,9 +519,9 @@ class Pages:
     async def _missing(self, error: NotExecuted) -> web.Response:
         return await self._html("missing.html", "", text=error.message, code=error.status)
 
-    async def _told(self, kind: str, title: str, said: str, code: str = "", *, status: int = 200) -> web.Response:
-        template = (await self._environment()).get_template("told.html")
-        body = template.render(kind=kind, title=title, text=said, code=code)
+    async def _notice(self, kind: str, title: str, message: str, code: str = "", *, status: int = 200) -> web.Response:
+        template = (await self._environment()).get_template("notice.html")
+        body = template.render(kind=kind, title=title, text=message, code=code)
         return web.Response(text=body, content_type="text/html", status=status)
 
     async def _html(self, template: str, here: str, /, *, code: int = 200, **values: Any) -> web.Response:
@@ -561,20 +563,20 @@ def _compile(environment: "Environment") -> None:
 
 
 async def _fields(request: web.Request) -> list[tuple[str, str]]:
-    """Return the fields of a form that this page sent. Raises NotExecuted for any other request."""
+    """Return the fields of a form that this page sent. Raise NotExecuted for any other request."""
     if request.headers.get("HX-Request") != "true":
-        raise NotExecuted(403, "NotFromThisPage", "Only the page itself may send its forms: use the API.")
+        raise NotExecuted(403, "NotFromThisPage", "Only the page may send its forms: use the API.")
     return [(name, value) for name, value in (await request.post()).items() if isinstance(value, str)]
 
 
 def _first(request: web.Request) -> int:
-    """Return the sequence from which on a page shows messages."""
+    """Return the sequence of the first message to show."""
     first = request.query.get("from", "0")
     return int(first) if first.isascii() and first.isdigit() and len(first) <= 19 else 0
 
 
-def _looked_for(request: web.Request) -> dict[str, str]:
-    """Return which messages of a queue are to be shown."""
+def _peek_filters(request: web.Request) -> dict[str, str]:
+    """Return which messages of a queue to show: their state, group and first sequence."""
     state, group = (request.query.get(key, "")[:128] for key in ("state", "group"))
     return {"state": state, "group": group, "first": str(_first(request))}
 

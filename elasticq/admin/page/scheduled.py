@@ -1,4 +1,4 @@
-"""Looks through a queue, in parts, for messages that wait for their time."""
+"""The search for messages of a queue that wait for their delivery time."""
 
 from typing import Any, Final
 
@@ -6,14 +6,14 @@ from elasticq.admin.calls import Ask
 
 PAGE: Final = 100
 LOOKS_MAX: Final = 10
-"""Parts of a queue, of 10,000 places each, that one request looks at."""
+"""The number of Peek calls of one request. Each searches at most 10,000 messages."""
 
 
 async def found(ask: Ask, queue_url: str, first: int) -> tuple[list[dict[str, Any]], int | None]:
-    """Return some PAGE messages that wait for their time, by that time, and the sequence where to go on looking.
+    """Return about PAGE messages that wait for their delivery time, sorted by it, and the next sequence to search.
 
-    The sequence is None once the end of the queue is reached. What follows from the queue's own delay has no time
-    of its own, and stands at the end. Raises NotExecuted.
+    The sequence is None at the end of the queue. Messages that wait because of the queue's delay have no time of
+    their own and come last. Raise NotExecuted if the queue cannot be read.
     """
     messages: list[dict[str, Any]] = []
     following: int | None = first

@@ -1,4 +1,4 @@
-"""How the page writes numbers, times and bodies of messages: filters of its templates."""
+"""The filters of the page's templates: they format numbers, times and bodies of messages."""
 
 import json
 import unicodedata
@@ -8,7 +8,7 @@ from typing import Any, Final
 
 START_CHARS: Final = 160
 SHOWN_CHARS: Final = 65_536
-"""A longer body is cut on the page; it can be downloaded whole."""
+"""The page cuts a longer body, which can be downloaded in full."""
 HEX_BYTES: Final = 4_096
 _WIDTH: Final = 16
 
@@ -18,7 +18,7 @@ def count(number: int) -> str:
 
 
 def size(size_bytes: float) -> str:
-    """Bytes in the largest unit of which there is one at least."""
+    """Return a number of bytes in the largest unit that gives at least 1."""
     for unit, of_bytes in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("KB", 10**3)):
         if size_bytes >= of_bytes:
             return f"{size_bytes / of_bytes:,.1f} {unit}"
@@ -30,7 +30,7 @@ def rate(per_second: float) -> str:
 
 
 def age(age_ms: int | None) -> str:
-    """How long ago, in the largest two units; empty for None."""
+    """Return a duration in its two largest units, an empty text for None."""
     if age_ms is None:
         return ""
     seconds = max(0, age_ms) // 1_000
@@ -42,7 +42,7 @@ def age(age_ms: int | None) -> str:
 
 
 def moment(time_ms: int | None) -> str:
-    """A time in ms since the epoch, as UTC."""
+    """Return a time, given in ms since the epoch, as UTC; an empty text for None."""
     if time_ms is None:
         return ""
     try:
@@ -52,7 +52,7 @@ def moment(time_ms: int | None) -> str:
 
 
 def typed_time(time_ms: int) -> str:
-    """A time in ms since the epoch, in UTC, as a field for times holds it; empty where such a field cannot."""
+    """Return a time, given in ms since the epoch, as the value of an HTML time field in UTC; empty if out of range."""
     try:
         return f"{datetime.fromtimestamp(time_ms // 1_000, UTC):%Y-%m-%dT%H:%M:%S}"
     except (OSError, OverflowError, ValueError):
@@ -60,26 +60,29 @@ def typed_time(time_ms: int) -> str:
 
 
 def visible(text: str) -> str:
-    """Show what is invisible or turns the order of letters around as its number, so that a body cannot deceive."""
-    hidden = [letter for letter in set(text) - {"\n", "\t"} if unicodedata.category(letter) in _INVISIBLE]
-    return text.translate({ord(letter): f"\\u{ord(letter):04x}" for letter in hidden}) if hidden else text
+    """Return the text with numbers for invisible letters and those that change the order of letters.
+
+    So a body cannot deceive the reader.
+    """
+    invisible = [letter for letter in set(text) - {"\n", "\t"} if unicodedata.category(letter) in _INVISIBLE]
+    return text.translate({ord(letter): f"\\u{ord(letter):04x}" for letter in invisible}) if invisible else text
 
 
 _INVISIBLE: Final = frozenset(("Cc", "Cf", "Co", "Cn", "Zl", "Zp"))
 
 
 def start(body: str) -> str:
-    """The first letters of a body, on one line."""
+    """Return the first letters of a body on one line."""
     return visible(" ".join(body[: 2 * START_CHARS].split())[:START_CHARS])
 
 
 def shown(body: str) -> str:
     cut = visible(body[:SHOWN_CHARS])
-    return cut if len(body) <= SHOWN_CHARS else f"{cut}\n... {len(body) - SHOWN_CHARS:,} characters more: download it"
+    return cut if len(body) <= SHOWN_CHARS else f"{cut}\n... {len(body) - SHOWN_CHARS:,} more characters: download it"
 
 
 def pretty(body: str) -> str:
-    """A JSON object or list with a line for each member; empty for any other body."""
+    """Return a JSON object or list with one line for each member, an empty text for any other body."""
     if len(body) > SHOWN_CHARS or not body.lstrip().startswith(("{", "[")):
         return ""
     try:
@@ -92,14 +95,14 @@ _LETTERS: Final = bytes(each if 32 <= each < 127 else ord(".") for each in range
 
 
 def hexdump(body: str) -> str:
-    """Return the first bytes of the body in UTF-8: place, bytes, and letters where they are ASCII."""
+    """Return a dump of the body's first HEX_BYTES in UTF-8: offset, bytes, and the bytes as ASCII."""
     data = body.encode("utf-8", "replace")
     lines = []
     for at in range(0, min(len(data), HEX_BYTES), _WIDTH):
         part = data[at : at + _WIDTH]
         lines.append(f"{at:06x}  {part.hex(' '):<{3 * _WIDTH}} {part.translate(_LETTERS).decode('ascii')}")
     if len(data) > HEX_BYTES:
-        lines.append(f"... {len(data) - HEX_BYTES:,} bytes more")
+        lines.append(f"... {len(data) - HEX_BYTES:,} more bytes")
     return "\n".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""What the page shows of topics, and which subscriptions a message would reach, all asked for by SNS's actions."""
+"""The data of the pages of topics, and which subscriptions a message would reach, read through SNS's actions."""
 
 import asyncio
 from collections import Counter
@@ -19,11 +19,11 @@ from elasticq.runtime.meter import Published
 
 SHOWN_MAX: Final = 1_000
 DETAILED_MAX: Final = 100
-"""Subscriptions of a topic whose attributes are asked for, one by one."""
+"""The number of subscriptions of a topic whose attributes are read, one by one."""
 
 
 async def listed(ask: Ask, wanted: str) -> list[dict[str, Any]]:
-    """Return the topics with ``wanted`` in their names: name, arn, and how many subscriptions of which protocols."""
+    """Return the topics with ``wanted`` in their names: name, arn, and the number of subscriptions per protocol."""
     topics = await _all(ask, "ListTopics", "Topics", {})
     subscriptions = await _all(ask, "ListSubscriptions", "Subscriptions", {})
     protocols: dict[str, Counter[str]] = {}
@@ -41,7 +41,7 @@ async def listed(ask: Ask, wanted: str) -> list[dict[str, Any]]:
 
 
 async def one(ask: Ask, arn: str) -> dict[str, Any]:
-    """Return a topic: its attributes, tags and subscriptions, the first DETAILED_MAX of these with their attributes."""
+    """Return a topic's attributes, tags and subscriptions. The first DETAILED_MAX of these have their attributes."""
     attributes = (await ask("GetTopicAttributes", {"TopicArn": arn}))["Attributes"]
     tags = (await ask("ListTagsForResource", {"ResourceArn": arn}))["Tags"]
     return {
@@ -52,10 +52,10 @@ async def one(ask: Ask, arn: str) -> dict[str, Any]:
 
 
 async def matching(ask: Ask, given: dict[str, Any]) -> tuple[list[str], list[str], int]:
-    """Return the endpoints that a Publish would reach, those that their filters keep from it, and how many were not
-    looked at. Those that are not confirmed get nothing, and are in neither.
+    """Return the endpoints that a Publish would reach, those that it would not, and the number of unchecked ones.
 
-    Raises NotExecuted for a topic that is not there, ValueError for attributes that are none.
+    Only filters decide. Unconfirmed subscriptions are in neither list. Raise NotExecuted if the topic does not exist,
+    ValueError if the members of the Publish are malformed.
     """
     try:
         publish = msgspec.convert(given, Publish)
@@ -73,7 +73,10 @@ async def matching(ask: Ask, given: dict[str, Any]) -> tuple[list[str], list[str
 
 
 async def takes(subscription: dict[str, str], attributes: MessageAttributes | None, body: str) -> bool:
-    """Whether the filter among a subscription's attributes lets a message pass; others get their turn meanwhile."""
+    """Return whether the filter among a subscription's attributes accepts a message. The loop serves others meanwhile.
+
+    A subscription without a filter accepts each message; one with an invalid filter accepts none.
+    """
     text = subscription.get(FILTER)
     if not text:
         return True
@@ -89,7 +92,7 @@ async def takes(subscription: dict[str, str], attributes: MessageAttributes | No
 
 
 def published(source: AdminSource, owner: str, name: str) -> Published | None:
-    """Return what became of a topic's messages, as far as this member knows; None where it knows of none."""
+    """Return this member's counts of a topic's messages, None if it has none."""
     answered = source.meter().by_topic().get((owner, name))
     in_steps = source.delivered_in_steps().get((owner, name))
     return answered if in_steps is None else (answered or Published()).plus(in_steps)
@@ -114,7 +117,7 @@ async def _subscriptions(ask: Ask, arn: str) -> list[dict[str, Any]]:
 
 
 async def _all(ask: Ask, action: str, member: str, given: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return what an action lists, SHOWN_MAX at most."""
+    """Return the items of all pages of a list action, but stop at SHOWN_MAX items."""
     found: list[dict[str, Any]] = []
     pause, token = Pause(), ""
     while len(found) < SHOWN_MAX:

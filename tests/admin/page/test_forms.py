@@ -60,7 +60,7 @@ def test_tags_and_lists() -> None:
 @pytest.mark.parametrize(
     ("action", "field", "told"),
     [
-        ("SendMessage", ("DelaySeconds", "soon"), "no whole number"),
+        ("SendMessage", ("DelaySeconds", "soon"), "not an integer"),
         ("TagQueue", ("Tags", "no equals sign"), "NAME=VALUE"),
         ("Nothing", ("a", "b"), "no action"),
     ],
@@ -80,7 +80,7 @@ def test_times_are_typed_in_utc_or_in_ms() -> None:
         "ElasticqDeliverAt": {"DataType": "Number", "StringValue": "1801296000000"},
         "a": {"DataType": "String", "StringValue": "1"},
     }
-    with pytest.raises(NotExecuted, match="no whole number"):
+    with pytest.raises(NotExecuted, match="not an integer"):
         forms.members("ElasticqReschedule", [("DeliverAt", "soon")])
 
 

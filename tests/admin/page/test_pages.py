@@ -218,7 +218,7 @@ def test_a_page_of_another_origin_can_do_nothing(operator: Operator, headers: di
 def test_definitions_can_be_pasted(operator: Operator) -> None:
     pasted = json.dumps({"elasticq": 1, "queues": [{"name": "pasted", "attributes": {"DelaySeconds": "3"}}]})
     status, told, _ = operator.ask("/page/definitions", form(definitions=pasted), FORM)
-    assert (status, "1 queues and 0 topics were made" in told) == (200, True)
+    assert (status, "1 queues and 0 topics were created" in told) == (200, True)
 
 
 def test_queues_are_filtered_and_sorted(operator: Operator) -> None:
@@ -235,11 +235,11 @@ def test_one_message_is_given_back_or_deleted(operator: Operator) -> None:
     url = operator.act("CreateQueue", {"QueueName": "one-of-two"})[1]["QueueUrl"]
     for body in ("first", "second"):
         operator.act("SendMessage", {"QueueUrl": url, "MessageBody": body})
-    assert "Give it back now" not in page(operator, "/queues/000000000000/one-of-two")
+    assert "Make it visible now" not in page(operator, "/queues/000000000000/one-of-two")
     operator.act("ReceiveMessage", {"QueueUrl": url})
     first, second = operator.act("Peek", {"QueueUrl": url})[1]["Messages"]
     assert (first["State"], second["State"]) == ("inflight", "visible")
-    assert "Give it back now" in page(operator, "/queues/000000000000/one-of-two")
+    assert "Make it visible now" in page(operator, "/queues/000000000000/one-of-two")
     given = form(QueueUrl=url, Sequence=str(first["Sequence"]), VisibilityTimeout="0")
     assert operator.ask("/page/do/HideBySequence", given, FORM)[0] == 200
     first, second = operator.act("Peek", {"QueueUrl": url})[1]["Messages"]

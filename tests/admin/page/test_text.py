@@ -65,8 +65,8 @@ def test_letters_that_deceive_are_shown_as_numbers() -> None:
 
 
 def test_a_long_body_is_cut_and_says_so() -> None:
-    assert text.shown("x" * (text.SHOWN_CHARS + 5)).endswith("... 5 characters more: download it")
-    assert text.hexdump("x" * 5_000).endswith("... 904 bytes more")
+    assert text.shown("x" * (text.SHOWN_CHARS + 5)).endswith("... 5 more characters: download it")
+    assert text.hexdump("x" * 5_000).endswith("... 904 more bytes")
 
 
 @settings(max_examples=50)

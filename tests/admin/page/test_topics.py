@@ -94,7 +94,7 @@ def test_a_topic_tells_what_its_subscriptions_took_and_refused(operator: Operato
     subscribed(operator, "told-topic", "red-queue", **RED)
     subscribed(operator, "told-topic", "gone-queue")
     arn = "arn:aws:sns:us-east-1:000000000000:told-topic"
-    assert "Counted by this member" not in told_of(operator, "told-topic")
+    assert "Since this member started" not in told_of(operator, "told-topic")
     operator.act("DeleteQueue", {"QueueUrl": "gone-queue"})
     for _ in range(2):
         operator.act("Publish", {"TopicArn": arn, "Message": "x"})

@@ -1,5 +1,6 @@
 """The documentation as a site: it is built strictly, whole, and loads nothing from elsewhere."""
 
+import json
 import re
 import subprocess
 import sys
@@ -7,6 +8,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+
+from elasticq.rest import openapi
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -51,6 +54,10 @@ def test_excuses_of_blocks_are_not_shown_and_their_code_is(site: Path) -> None:
     text = (site / "operations.html").read_text(encoding="utf-8")
     assert "no-run" not in text
     assert "force-new" in text
+
+
+def test_site_has_the_openapi_document(site: Path) -> None:
+    assert json.loads((site / "openapi.json").read_text(encoding="utf-8")) == openapi.document()
 
 
 def test_every_page_but_decisions_can_be_reached(site: Path) -> None:

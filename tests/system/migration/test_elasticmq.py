@@ -93,7 +93,7 @@ def test_a_message_received_too_often_is_a_dead_letter(sqs: Any) -> None:
 
 def test_the_words_of_java_are_dropped_by_name(shop: Server) -> None:
     assert "-jar elasticmq-server.jar is not needed" in shop.words
-    assert "is not known" not in shop.words
+    assert "is unknown" not in shop.words
 
 
 def test_a_host_of_any_name_is_that_of_the_request(shop: Server) -> None:
@@ -132,7 +132,7 @@ def test_messages_and_changes_outlive_the_process(start: StartServer, tmp_path: 
     )
     server = start(*words)
     sqs = server.client()
-    assert "kept in the directory kept-messages" in server.words
+    assert "stored in the directory kept-messages" in server.words
     url = url_of(sqs, "jobs")
     assert url == f"{server.url}/000000000042/jobs"
     found = attributes(sqs, url_of(sqs, "from-storage"))
@@ -152,11 +152,11 @@ def test_messages_and_changes_outlive_the_process(start: StartServer, tmp_path: 
 def test_mistakes_are_told_by_name_and_the_rest_is_served(start: StartServer) -> None:
     server = start("--config", str(EXAMPLES / "mistaken.conf"))
     for words in (
-        "rest-sqs.bindPort is not known and changes nothing, did you mean rest-sqs.bind-port?",
-        "queues.jobs.defaultVisibiltyTimeout is not known",
+        "rest-sqs.bindPort is unknown and has no effect, did you mean rest-sqs.bind-port?",
+        "queues.jobs.defaultVisibiltyTimeout is unknown",
         "did you mean queues.jobs.deadLettersQueue?",
         "queues.jobs.delay is cut to 0 whole seconds",
-        "akka is not known",
+        "akka is unknown",
     ):
         assert words in server.words
     assert attributes(server.client(), "jobs")["VisibilityTimeout"] == "30"

@@ -1,7 +1,6 @@
 """All entry points of a member, from the server's own tables of actions and routes, each with a maker of requests."""
 
 import gzip
-import json
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any, Final, NamedTuple, cast
@@ -9,7 +8,7 @@ from urllib.parse import quote
 
 from msgspec import inspect
 
-from elasticq.admin.api import OPENAPI
+from elasticq.admin import openapi
 from elasticq.admin.app import make_app
 from elasticq.admin.calls import ACTIONS as OPERATORS_ACTIONS
 from elasticq.admin.definitions import Definitions
@@ -314,7 +313,7 @@ def operators_routes() -> list[tuple[str, str]]:
 
 def _documented() -> dict[str, list[Parameter]]:
     """Return the parameters that the API's description names, by path."""
-    paths = json.loads(OPENAPI.read_bytes())["paths"]
+    paths = openapi.document()["paths"]
     return {
         path: [Parameter(each["name"], "string", "") for way in ways.values() for each in way.get("parameters", ())]
         for path, ways in paths.items()

@@ -29,10 +29,10 @@ def test_the_mastership_is_handed_over(page: Any, cluster: Cluster) -> None:
     page.goto(f"http://127.0.0.1:{cluster[master].admin_port}/cluster.html")
     page.get_by_text("Orders", exact=True).click()
     page.get_by_role("button", name="Hand over").click()
-    expect(page.locator("#told")).to_contain_text("The order", timeout=30_000)
+    expect(page.locator("#notice")).to_contain_text("The order", timeout=30_000)
     expect(page.locator("#cluster dd").first).not_to_have_text(master, timeout=30_000)
     page.get_by_role("button", name="Verify").click()
-    expect(page.locator("#told")).to_contain_text("The order", timeout=60_000)
+    expect(page.locator("#notice")).to_contain_text("The order", timeout=60_000)
 
 
 def test_a_browser_logs_in(page: Any, tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_a_browser_logs_in(page: Any, tmp_path: Path) -> None:
         picture(page, "login")
         page.get_by_label("Token of the operators").fill("wrong")
         page.get_by_role("button", name="Log in").click()
-        expect(page.get_by_text("That is not the token.")).to_be_visible()
+        expect(page.get_by_text("This is not the token.")).to_be_visible()
         page.get_by_label("Token of the operators").fill("canary" * 4)
         page.get_by_role("button", name="Log in").click()
         expect(page.get_by_role("heading", name="Queues")).to_be_visible()

@@ -1,5 +1,5 @@
 "use strict";
-// Charts, and the buttons of notes. Everything else the page does is HTML that htmx sends and fetches.
+// Charts, and the buttons of notes. htmx does the rest of the page.
 
 function plotOf(section, shownS) {
   const style = getComputedStyle(document.documentElement);
@@ -19,7 +19,7 @@ function follow(section) {
   let windowS = 60;
   const plot = plotOf(section, () => windowS);
   const query = section.dataset.query;
-  const told = section.querySelector(".now");
+  const counters = section.querySelector(".now");
 
   async function draw() {
     const answer = await fetch(`/api/rates?${query}window_s=${windowS}`);
@@ -40,7 +40,7 @@ function follow(section) {
   const live = new EventSource(`/api/live?${query}`);
   live.addEventListener("message", (event) => {
     const counts = JSON.parse(event.data);
-    told.textContent = `${counts.visible} visible, ${counts.in_flight} in flight, ${counts.delayed} delayed`;
+    counters.textContent = `${counts.visible} visible, ${counts.in_flight} in flight, ${counts.delayed} delayed`;
     draw();
   });
   draw();
@@ -48,12 +48,12 @@ function follow(section) {
 
 document.querySelectorAll(".chart").forEach(follow);
 
-// A note comes behind everything else, far from the button that asked for it: of a command the focus goes to its
-// Copy, and when a note is closed, by its button or by Escape, the focus goes back.
+// A note is the last element of the page, far from the button that opened it. If the note shows a command, its button
+// Copy gets the focus. When the user closes a note, by its button or by Escape, the focus returns.
 let asker = null;
 
 document.addEventListener("htmx:afterSwap", (event) => {
-  if (event.detail.target.id !== "told") return;
+  if (event.detail.target.id !== "notice") return;
   asker = document.activeElement;
   event.detail.target.querySelector(".code [data-copy]")?.focus();
 });
@@ -65,12 +65,12 @@ function close(note) {
 }
 
 document.addEventListener("keydown", (event) => {
-  const note = document.querySelector(".told");
+  const note = document.querySelector(".notice");
   if (event.key === "Escape" && note) close(note);
 });
 
 document.addEventListener("click", (event) => {
-  const note = event.target.closest(".told");
+  const note = event.target.closest(".notice");
   if (!note) return;
   if (event.target.closest("[data-close]")) close(note);
   if (event.target.closest("[data-copy]")) navigator.clipboard.writeText(note.querySelector("pre").textContent);
