@@ -7,4 +7,4 @@ from elasticq.native import settle
 __version__ = "0.1.0"
 
 BUILD = settle(os.path.dirname(__file__))
-"""Whether this process runs compiled modules. Settled here, as no other module of elasticq can be imported earlier."""
+"""Whether this process runs compiled modules. It is decided here, before any other module of elasticq is imported."""

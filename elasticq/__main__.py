@@ -1,4 +1,4 @@
-"""``python -m elasticq``."""
+"""The command ``python -m elasticq``."""
 
 import sys
 

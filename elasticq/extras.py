@@ -1,4 +1,4 @@
-"""Tells how to install an extra. No package index has elasticq, so its wheel must be named."""
+"""The command that installs an extra. No package index has elasticq, so the command names its wheel."""
 
 from elasticq import __version__
 

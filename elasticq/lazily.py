@@ -1,4 +1,4 @@
-"""Lets a package import the modules of its names when the names are first used."""
+"""Lazy imports of packages: a package imports a module when one of its names is first used."""
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -8,7 +8,7 @@ from typing import Any
 def names(package: dict[str, Any], places: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` for a package (PEP 562).
 
-    package: its globals; places: which of its modules has a name. ``__getattr__`` raises AttributeError for any other.
+    package: its globals. places: the module of each name. ``__getattr__`` raises AttributeError for any other name.
     """
     own_name = package["__name__"]
 

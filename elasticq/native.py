@@ -1,19 +1,19 @@
-"""Decides, before any other module of elasticq is imported, whether this process runs compiled modules or sources.
+"""The choice between compiled modules and sources, before any other module of elasticq is imported.
 
-The modules of ``[elasticq:native]`` in setup.cfg can be compiled by mypyc (``make native``, or a wheel for the
-platform). Their libraries lie beside their sources, and Python's import prefers them. All of them belong to one
-library and know each other's memory layout, so a process runs all of them or none.
+mypyc can compile the modules of ``[elasticq:native]`` in setup.cfg (``make native``, or a wheel for the platform).
+Their libraries are next to their sources, and Python's import prefers them. All of them are parts of one library and
+know each other's memory layout, so a process runs all of them or none.
 
-None are used, and the sources run, if
+The process runs the sources if
 
-- ``ELASTICQ_PURE=1`` asks for that: to debug, to trace, to patch in a test;
-- a source is not what was compiled. A compiled module depends on its own source and on the types and constants of
-  those that it imports; the build writes the digests of all of them into ``native.sha256``. This is the trap of
-  libraries that lie in the tree where people edit: they would go on doing what the sources no longer say;
-- the libraries cannot be loaded, as those of a newer C library on an older machine.
+- ``ELASTICQ_PURE=1`` asks for them: to debug, to trace, to patch in a test;
+- a source differs from the compiled one. A compiled module depends on its own source and on the types and constants
+  of the modules that it imports. The build writes the digests of all sources into ``native.sha256``. Without this
+  check, an edited source would have no effect;
+- the libraries cannot be loaded, for example because they need a newer C library.
 
-Then a finder in front of all others offers the sources of elasticq only. Where nothing is compiled for this Python,
-nothing is done, and this module costs one look for one file.
+Then a finder in front of all others offers only the sources of elasticq. If nothing is compiled for this Python, this
+module only looks for one file.
 """
 
 import os
@@ -26,27 +26,27 @@ from typing import NamedTuple
 
 VARIABLE = "ELASTICQ_PURE"
 STAMP = "native.sha256"
-"""The digests of all sources that the compiled modules were made of, as sha256sum writes them, paths from the root."""
+"""The digests of all sources of the compiled modules, in the format of sha256sum, with paths from the root."""
 LIBRARY = "_native__mypyc"
-"""The one library that holds the code of all compiled modules; each module's own is a door to it."""
+"""The library with the code of all compiled modules. The library of each module only refers to it."""
 
 _PACKAGE = "elasticq"
 
 
 class Build(NamedTuple):
-    """How this process runs; ``reason``: why compiled modules that are there are not used, else empty."""
+    """How this process runs. ``reason``: why existing compiled modules are not used, else empty."""
 
     is_compiled: bool
     reason: str = ""
 
     @property
     def name(self) -> str:
-        """One word, for labels: compiled or pure."""
+        """Return one word for labels: compiled or pure."""
         return "compiled" if self.is_compiled else "pure"
 
     @property
     def is_unwanted(self) -> bool:
-        """Whether compiled modules are there and nobody asked to leave them."""
+        """Return whether compiled modules are unused, although ``ELASTICQ_PURE`` does not ask for that."""
         return self.reason not in ("", VARIABLE)
 
     def __str__(self) -> str:
@@ -56,13 +56,13 @@ class Build(NamedTuple):
 
 
 class SourceFinder:
-    """A finder of ``sys.meta_path`` that knows modules of elasticq by their sources only."""
+    """A finder of ``sys.meta_path`` that finds only the sources of elasticq's modules."""
 
     def __init__(self) -> None:
         self._finders: dict[str, FileFinder] = {}
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """Return where a source lies; None for what is not elasticq's or has none, which other finders may know."""
+        """Return the spec of a module's source. None for a module of another package, or without a source."""
         if path is None or not name.startswith(f"{_PACKAGE}."):
             return None
         for directory in path:
@@ -76,7 +76,7 @@ class SourceFinder:
 
 
 def settle(package: str, environment: Mapping[str, str] = os.environ) -> Build:
-    """Choose for the package in this folder, put the finder in its place if sources are to run, and tell."""
+    """Choose for the package in this folder and return the choice. Install the finder if the sources must run."""
     build = _choose(package, environment)
     if build.reason:
         sys.meta_path.insert(0, SourceFinder())
@@ -98,14 +98,14 @@ def _choose(package: str, environment: Mapping[str, str]) -> Build:
 
 
 def stale(package: str) -> str:
-    """Return how the sources differ from those that were compiled, empty if they do not."""
+    """Return how the sources differ from the compiled ones; empty if they do not."""
     from hashlib import sha256
 
     try:
         with open(os.path.join(package, STAMP), encoding="utf-8") as file:
             lines = file.read().splitlines()
     except OSError:
-        return f"{_PACKAGE}/{STAMP} is missing, so nobody knows what was compiled: run make native again"
+        return f"{_PACKAGE}/{STAMP} is missing, so it is unknown what was compiled: run make native again"
     root = os.path.dirname(package)
     for line in lines:
         digest, _, name = line.partition("  ")

@@ -192,8 +192,8 @@ def test_imports_keep_their_contracts() -> None:
 @pytest.mark.parametrize(
     ("module", "planted", "contract"),
     [
-        ("model/limits.py", "import asyncio", "Pure rooms"),
-        ("engine/__init__.py", "from time import monotonic_ns", "Pure rooms"),
+        ("model/limits.py", "import asyncio", "Pure packages"),
+        ("engine/__init__.py", "from time import monotonic_ns", "Pure packages"),
         ("model/names.py", "import elasticq.node.effects", "Imports point down only"),
         ("replication/records.py", "import elasticq.engine", "Imports point down only"),
         ("sim/__init__.py", "import elasticq.runtime", "The simulator drives Node"),

@@ -58,7 +58,7 @@ ELSEWHERE = (
     Elsewhere("the order of a standard queue whose messages have groups, compared with a naive one",
               "engine/ordering/fair.py", "engine/actions/test_fair_queues.py engine/ordering/test_fair_histories.py"),
     Elsewhere("the state that every test of the engine drives and compares",
-              "engine/state.py engine/context.py engine/views/digest.py",
+              "engine/state.py engine/context.py",
               "engine/test_apply.py engine/views/test_dump.py"),
     Elsewhere("what another member may send, refused as the frame or entry that it comes in",
               "engine/validation.py replication/validation.py", "node/test_frames.py"),

@@ -1,1 +1,1 @@
-"""Pure checkers of what clients saw; used by the simulator, process tests and operators alike."""
+"""Pure checkers of what clients saw. The simulator, process tests and operators use them."""

@@ -1,13 +1,12 @@
-"""Rules of dead letters and moved messages: each is at one place at a time, and moves after the right receive count.
+"""Rules for dead letters and moved messages: each is in one place at a time, and moves after the right receive count.
 
-received_too_often  handed out more often than maxReceiveCount says in a queue with a dead-letter queue
+received_too_often  received more often than maxReceiveCount in a queue with a dead-letter queue
 moved_early         a dead letter that was received less often than that
-moved_twice         one MessageId entered one queue twice: two deliveries with one receive count, or two
-                    SequenceNumbers
-copied              seen at a place that it had left: after the next one, or at two places by turns;
-                    or in flight at both
+moved_twice         one MessageId entered one queue twice: two deliveries with one receive count, or two SequenceNumbers
+copied              seen in a place that it had left: after the next place, alternately in two places, or in flight in
+                    both
 
-The rule that no message is lost holds for dead letters as well; consumers drain dead-letter queues, too.
+The rule that no message is lost also holds for dead letters. Consumers must drain dead-letter queues, too.
 """
 
 from itertools import combinations
@@ -18,7 +17,7 @@ from elasticq.checks.queue_history import Delivery, Finding, Message, QueueHisto
 RECEIVED_TOO_OFTEN, MOVED_EARLY = "received_too_often", "moved_early"
 MOVED_TWICE, COPIED = "moved_twice", "copied"
 
-Place = tuple[str, str]  # a queue and a MessageId
+Place = tuple[str, str]  # (queue, MessageId)
 
 
 def check(queue_history: QueueHistory) -> list[Finding]:
@@ -58,10 +57,10 @@ def _moved_early(source: CreateQueue | None, deliveries: list[Delivery]) -> list
 
 
 def _moved_twice(deliveries: list[Delivery]) -> list[Finding]:
-    """The findings at one place; a receipt handle that was answered twice is one delivery."""
+    """Return the findings in one place. A receipt handle that was answered twice is one delivery."""
     findings = []
-    told = {delivery.message.receipt_handle: delivery for delivery in deliveries}
-    for one, other in combinations(told.values(), 2):
+    by_handle = {delivery.message.receipt_handle: delivery for delivery in deliveries}
+    for one, other in combinations(by_handle.values(), 2):
         same_count = one.message.receive_count == other.message.receive_count > 0
         if same_count or one.message.sequence_number != other.message.sequence_number:
             evidence = f"{one}, then {other}: receive {other.message.receive_count} of both, or two sequence numbers"
@@ -79,7 +78,7 @@ def _copied(
         left_us = max(delivery.taken_by.invoke_us for delivery in first)
         come_us = min(delivery.completed_us for delivery in first)
         if _rank(message, place) < _rank(message, next_place):
-            come_us = -1  # the message was there before, whether anybody saw it or not
+            come_us = -1  # the message was there before, even if no client saw it
         if any(come_us < each.taken_by.invoke_us and each.completed_us < left_us for each in second):
             return [Finding(COPIED, f"{message}: {first[0]}, {second[0]}, then {first[-1]}", left_us)]
     pairs = [(a, b) for a in one[1] for b in other[1] if queue_history.overlap(a, b)]
@@ -87,7 +86,10 @@ def _copied(
 
 
 def _rank(message: Message, place: Place) -> int:
-    """0 for the place where it was sent, 1 for a dead letter's, 2 for those after moves, whose order is not known."""
+    """Return 0 for the place where the message was sent, 1 for a dead letter's place, and 2 for places after moves.
+
+    The order of the places after moves is unknown.
+    """
     queue, message_id = place
     if list(message.answered_ids) != [message_id]:
         return 2

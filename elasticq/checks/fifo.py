@@ -1,18 +1,17 @@
-"""Rules of FIFO queues, beside those of every queue: order in groups, blocked groups, deduplication, attempts.
+"""Rules for FIFO queues, in addition to those of every queue: order in groups, blocked groups, deduplication, attempts.
 
-overtaken         delivered while an earlier message of its group was there for certain and was
-                  not in the same answer: out of order, a hole, or past one in flight
-misordered        one answer has a group's messages in another order than their sequence numbers;
-                  or of two messages of a group, the one whose send began after the other's was
-                  acknowledged has the smaller sequence number
-not_deduplicated  sends with one deduplication id within five minutes of the first made two messages,
-                  or were told different MessageIds or SequenceNumbers
-attempt_differs   a receive with the ReceiveRequestAttemptId of one before, whose messages were all in
-                  flight still, got others or under other handles
+overtaken         delivered while an earlier message of its group was certainly there and not in the same answer: out of
+                  order, a gap, or past one in flight
+misordered        one answer has messages of a group in an order other than that of their sequence numbers; or of two
+                  messages of a group, the one sent after the other's acknowledgement has the smaller sequence number
+not_deduplicated  sends with one deduplication id within five minutes of the first made two messages, or got different
+                  MessageIds or SequenceNumbers
+attempt_differs   a receive with an earlier ReceiveRequestAttemptId, whose messages were all still in flight, got other
+                  messages or handles
 
-Sequence numbers are the order of storing, so a message that is delivered proves
-that all smaller ones of its group were stored before; and as a message never comes
-back to a queue it left, being seen there later proves that it was there.
+Sequence numbers are the order of storing. So a delivered message proves that all messages of its group with smaller
+numbers were stored before. A message never returns to a queue that it left. So a message that is seen there later was
+there all the time.
 """
 
 from collections import defaultdict
@@ -28,7 +27,7 @@ NOT_DEDUPLICATED, ATTEMPT_DIFFERS = "not_deduplicated", "attempt_differs"
 
 
 class Life(Struct):
-    """A message in one FIFO queue. ``last_us``: when the newest receive that got it there began."""
+    """A message in one FIFO queue. ``last_us`` is when the newest receive that got it there began."""
 
     message_id: str
     number: int
@@ -72,7 +71,7 @@ def _not_deduplicated(queue_history: QueueHistory, message: Message) -> list[Fin
 
 
 def _groups(queue_history: QueueHistory, fifo: set[str]) -> dict[tuple[str, str], list[Life]]:
-    """The messages in each (queue, group), in the order of their sequence numbers."""
+    """Return the messages of each (queue, group), ordered by sequence number."""
     found: defaultdict[tuple[str, str], list[Life]] = defaultdict(list)
     for message in queue_history.messages.values():
         lives = message.lives
@@ -94,7 +93,7 @@ def _overtaken(queue_history: QueueHistory, queue: str, lives: list[Life]) -> li
     findings = []
     is_left = queue_history.is_left(queue)
     for at, life in enumerate(lives):
-        for delivery in _first_told(life.deliveries):
+        for delivery in _distinct(life.deliveries):
             together = _together(queue_history, delivery)
             for earlier in lives[:at]:
                 if earlier.message_id not in together and _is_there(
@@ -107,15 +106,18 @@ def _overtaken(queue_history: QueueHistory, queue: str, lives: list[Life]) -> li
 
 
 def _together(queue_history: QueueHistory, delivery: Delivery) -> set[str]:
-    """The MessageIds in the same answer, or in those of the same lease so far, which its own messages do not block."""
+    """Return the MessageIds in the same answer, or in the answers to the same lease so far.
+
+    The messages of a lease do not block other messages of that lease.
+    """
     receive = delivery.taken_by
     if receive.lease:
         return queue_history.leases[receive.queue, receive.lease].told_until(receive)
     return {message.message_id for message in receive.messages}
 
 
-def _first_told(deliveries: list[Delivery]) -> list[Delivery]:
-    """The deliveries in order of time, without those that a ReceiveRequestAttemptId only repeated."""
+def _distinct(deliveries: list[Delivery]) -> list[Delivery]:
+    """Return the deliveries by time, without those that only repeat one for a ReceiveRequestAttemptId."""
     found: dict[str, Delivery] = {}
     for delivery in sorted(deliveries, key=lambda each: each.completed_us):
         found.setdefault(delivery.message.receipt_handle, delivery)
@@ -123,7 +125,7 @@ def _first_told(deliveries: list[Delivery]) -> list[Delivery]:
 
 
 def _is_there(queue_history: QueueHistory, life: Life, by_us: int, is_left: bool) -> bool:
-    """True if the message was certainly in its queue all the time from when it was stored until ``by_us``."""
+    """Return whether the message was certainly in its queue from the moment it was stored until ``by_us``."""
     if life.last_us >= by_us:
         return True
     is_deleted = any(delete.invoke_us < by_us for delete in queue_history.deletes.get(life.message_id, ()))
@@ -145,7 +147,7 @@ def _misordered_answer(receive: Receive) -> list[Finding]:
 
 
 def _misordered_sends(messages: list[Message]) -> list[Finding]:
-    """The findings between two sends, and between the entries of one batch."""
+    """Return the findings between two sends, and between the entries of one batch."""
     findings = []
     groups: defaultdict[tuple[str, str], list[tuple[int, int, Message]]] = defaultdict(list)
     batches: dict[tuple[str, str], int] = {}
@@ -161,7 +163,7 @@ def _misordered_sends(messages: list[Message]) -> list[Finding]:
             findings.append(Finding(MISORDERED, f"{message} has {number} in its batch", message.invoked_us))
     for numbered in groups.values():
         numbered.sort(key=lambda each: each[0])
-        earliest_us, first = 1 << 62, None  # of those with greater numbers, who was acknowledged first
+        earliest_us, first = 1 << 62, None  # among those with greater numbers, the one that was acknowledged first
         for number, done_us, message in reversed(numbered):
             if first is not None and earliest_us < message.invoked_us:
                 evidence = f"{message} has {number}, though {first} was acknowledged before it began"
@@ -185,7 +187,7 @@ def _attempt_differs(queue_history: QueueHistory, repeats: list[Receive]) -> lis
 
 
 def _holds_all(queue_history: QueueHistory, one: Receive, other: Receive) -> bool:
-    """True if no message of the answer ``one`` can have become visible or been changed until ``other`` is over."""
+    """Return whether no message of the answer ``one`` can have become visible or changed before ``other`` ended."""
     by_us = other.complete_us or 0
     for message in one.messages:
         changes = [

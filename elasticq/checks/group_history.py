@@ -1,8 +1,8 @@
-"""What consumers of a group held and did, and what its master decided: one event each.
+"""The history of a consumer group: what its consumers held and did, and what its masters decided; one event each.
 
-All times are true time in microseconds of one clock that everybody shares. A consumer is one session: who joins
-again is another consumer. A resource is its name, as consumers know it: a queue that was deleted and made anew
-under its name is the same resource to whoever writes to something that the name stands for.
+All times are true time in us of one clock that all processes share. A consumer is one session, so a client that joins
+again is another consumer. A resource is its name as consumers know it. A queue that is deleted and created again under
+its name is the same resource.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from msgspec import Struct
 
 
 class Held(Struct):
-    """A consumer held a resource, from the moment at which it was told.
+    """A consumer held a resource, from the moment at which it got the assignment.
 
-    until_us: when it had stopped for having been revoked, left, been refused or been killed, or when its own clock
-    reached the end of the time for which it may act without an answer, whichever came first; None: it holds it still.
+    until_us: when it stopped, because it was revoked, left, was refused or was killed, or because its session ended by
+        its own clock. None: it still holds the resource.
     """
 
     consumer: str
@@ -27,9 +27,10 @@ class Held(Struct):
 
 
 class Act(Struct):
-    """A call with a token, or a write to something outside that its token guards.
+    """A call with a token, or a write to an external system that is guarded by the token.
 
-    complete_us: None if no answer came; outcome: ``ok`` if it was accepted, ``fail`` if it was refused, else unknown.
+    complete_us: None if no answer came.
+    outcome: ``ok`` if it was accepted, ``fail`` if it was refused, otherwise unknown.
     """
 
     consumer: str
@@ -41,15 +42,16 @@ class Act(Struct):
 
 
 class Decision(Struct):
-    """What the masters decided, in the order of the log."""
+    """A decision of a master. Decisions come in the order of the log."""
 
     at_us: int
 
 
 class Joined(Decision):
-    """A consumer joined, or has another weight from now on.
+    """A consumer joined, or its weight changed.
 
-    max_per_consumer: the group's bound, 0 for none; call: what names the call by which it joined, empty if unknown.
+    max_per_consumer: the group's bound, 0 for none.
+    call: the id of the call by which it joined, empty if unknown.
     """
 
     consumer: str
@@ -59,20 +61,20 @@ class Joined(Decision):
 
 
 class Left(Decision):
-    """A consumer left, or its session ended (is_over); what it held is free."""
+    """A consumer left, or its session ended (is_over). Its resources are free."""
 
     consumer: str
     is_over: bool = False
 
 
 class Added(Decision):
-    """There is one more resource."""
+    """A resource was added."""
 
     resource: str
 
 
 class Removed(Decision):
-    """There is one resource less."""
+    """A resource was removed."""
 
     resource: str
 
@@ -88,7 +90,8 @@ class Assigned(Decision):
 class Revoked(Decision):
     """The holder of this token is asked to stop, so that another consumer can hold the resource.
 
-    wanted_by: the one to whom an operator moves it, else empty; when an operator wants another one, it is told again.
+    wanted_by: the consumer to which an operator moves it, otherwise empty. If an operator names another one, this event
+        comes again.
     """
 
     resource: str
@@ -97,35 +100,38 @@ class Revoked(Decision):
 
 
 class Freed(Decision):
-    """The holder of this token has given the resource back."""
+    """The holder of this token has released the resource."""
 
     resource: str
     token: int
 
 
 class Ordered(Decision):
-    """An operator asked to have a resource handed over to a consumer; the master decides when it hears of it."""
+    """An operator asked to move a resource to a consumer. The master decides when it gets the order."""
 
     resource: str
     consumer: str
 
 
 class Renewed(Decision):
-    """A consumer's call was answered; it had renewed its session between ``at_us``, when it was made, and then."""
+    """A call of a consumer was answered. The session was renewed between the call (``at_us``) and the answer."""
 
     consumer: str
     answered_us: int
 
 
 class TookOver(Decision):
-    """Another master: a session that would end within the span lasts until its end, as nobody could renew it."""
+    """There is a new master.
+
+    A session that would end within the span lasts until its end, because nobody could renew it.
+    """
 
     from_us: int
     until_us: int
 
 
 class Rest(Struct, frozen=True):
-    """The group has been left in peace for long enough, and these are its living consumers and its resources."""
+    """The group was left alone for long enough. These are its active consumers and its resources."""
 
     at_us: int
     weights: dict[str, int]

@@ -1,19 +1,20 @@
-"""Judges a history of a consumer group: never two holders, and resources are shared out evenly without needless moves.
+"""Checks of a consumer group's history: never two holders, and an even assignment without needless moves.
 
 two_holders    two consumers held one resource at the same moment of true time
-token_fell     a token was not greater than those before it, or one token was given twice
+token_fell     a token was not greater than earlier ones, or one token was assigned twice
 stale_act      an act with a token succeeded although it began after another consumer held a newer one
-not_held       at rest a resource has no holder although a living consumer could hold it, or a consumer that is gone
+not_held       at rest a resource has no holder although an active consumer could hold it, or its holder is gone
 uneven         at rest a consumer holds more or less than its share, rounded up or down
-needless_move  more resources were taken from their holders than an even sharing out needed
+needless_move  more resources were revoked than an even assignment needed
 joined_twice   one call made two consumers
-session_short  a session ended before its time was up
+session_short  a session ended too early
 
-A consumer's share is resources times weight divided by the sum of weights; those whose share passes the bound of
-resources for one consumer have exactly that bound, and the others share what is left. Where the
-history allows two readings, nothing is reported. ``jumps`` tell when the cluster's clock may have been put forward,
-which ends sessions early by true time; the consumer then believes that it holds what another one holds, and only its
-token tells.
+The share of a consumer is resources times weight divided by the sum of weights. If its share exceeds the bound for one
+consumer, it gets exactly that bound, and the others share the rest. If the history allows two interpretations, nothing
+is reported.
+
+``jumps`` are the times at which the cluster's clock may have jumped forward. A jump ends sessions early by true time. A
+consumer may then believe that it holds a resource of another one, and only its token shows the truth.
 """
 
 from collections import defaultdict
@@ -60,7 +61,7 @@ def check(
             held[event.resource].append(event)
     findings = _tokens(history)
     if findings:
-        return findings  # without tokens that name one assignment each the other events say nothing
+        return findings  # without tokens that name one assignment each, the other events prove nothing
     for of_resource in held.values():
         of_resource.sort(key=lambda each: (each.from_us, each.token))
         findings += _two_holders(of_resource, session_us, jumped_us)
@@ -73,7 +74,7 @@ def check(
     return sorted(findings, key=lambda finding: (finding.at_us, finding.name, finding.evidence))
 
 
-def _told(held: Held) -> str:
+def _describe(held: Held) -> str:
     return f"{held.consumer} held it [{held.from_us}..{held.until_us} us] with {held.token}"
 
 
@@ -89,7 +90,9 @@ def _two_holders(of_resource: list[Held], session_us: int, jumped_us: list[int])
             is_same = one.consumer == other.consumer
             if is_same or one.until_us == one.from_us or _is_excused(other, one, session_us, jumped_us):
                 continue
-            findings.append(Finding(TWO_HOLDERS, f"{one.resource}: {_told(other)}, and {_told(one)}", one.from_us))
+            findings.append(
+                Finding(TWO_HOLDERS, f"{one.resource}: {_describe(other)}, and {_describe(one)}", one.from_us)
+            )
         open_.append(one)
     return findings
 
@@ -99,7 +102,7 @@ def _end_us(held: Held) -> int:
 
 
 def _is_excused(one: Held, other: Held, session_us: int, jumped_us: list[int]) -> bool:
-    """Tell whether the clock was put forward while the session of one of them was about to end."""
+    """Return whether the clock jumped forward while the session of one of them was about to end."""
     older, newer = (one, other) if one.token < other.token else (other, one)
     until_us = newer.from_us if older.until_us is None else older.until_us
     return any(until_us - session_us <= at_us <= newer.from_us for at_us in jumped_us)
@@ -126,7 +129,7 @@ def _tokens(history: list[Event]) -> list[Finding]:
 
 
 def _stale(history: list[Event], held: dict[str, list[Held]]) -> list[Finding]:
-    """Return the acts that began when another act with a newer token had succeeded, or a newer token was known."""
+    """Return the acts that began after an act with a newer token had succeeded, or after a newer token was known."""
     findings = []
     acts = [event for event in history if isinstance(event, Act) and event.outcome == "ok"]
     known: defaultdict[str, list[tuple[int, int, str]]] = defaultdict(list)
@@ -144,11 +147,11 @@ def _stale(history: list[Event], held: dict[str, list[Held]]) -> list[Finding]:
     return findings
 
 
-# --- sharing out ------------------------------------------------------------------------
+# --- assignment -------------------------------------------------------------------------
 
 
 def shares(weights: dict[str, int], resources: int, max_per_consumer: int = 0) -> dict[str, Fraction]:
-    """Return each consumer's share, which is no whole number as a rule; it gets that, rounded up or down."""
+    """Return each consumer's share. It is usually a fraction, and the consumer gets it rounded up or down."""
     found = {consumer: Fraction(0) for consumer in weights}
     sharing = {consumer: weight for consumer, weight in weights.items() if weight}
     left = resources
@@ -170,19 +173,19 @@ def shares(weights: dict[str, int], resources: int, max_per_consumer: int = 0) -
 
 
 def fewest_moves(counts: dict[str, int], wanted: dict[str, Fraction]) -> int:
-    """Return how many resources must be taken from their holders, so that each can have its share.
+    """Return how many resources must be revoked so that each consumer can have its share.
 
-    counts: how many each holds that are not on their way to another one already.
+    counts: how many resources each holds that are not already moving to another one.
     """
     least = {consumer: floor(share) for consumer, share in wanted.items()}
-    beyond = int(sum(wanted.values())) - sum(least.values())  # so many consumers have one more than the least
+    beyond = int(sum(wanted.values())) - sum(least.values())  # this many consumers have one more than the least
     above = {consumer: count - least.get(consumer, 0) for consumer, count in counts.items()}
     keeping = sum(each > 0 and wanted.get(consumer, 0) != least.get(consumer, 0) for consumer, each in above.items())
     return sum(each for each in above.values() if each > 0) - min(beyond, keeping)
 
 
-class _Sharing:
-    """The group as its master's decisions made it."""
+class _GroupState:
+    """The group as the decisions of its masters made it."""
 
     def __init__(self) -> None:
         self.weights: dict[str, int] = {}
@@ -190,15 +193,15 @@ class _Sharing:
         self.resources: set[str] = set()
         self.holder: dict[str, str] = {}
         self.revoking: set[str] = set()
-        self.ordered: set[tuple[str, str]] = set()  # resources, each with whom an operator wanted to have it
-        self.moving: dict[str, str] = {}  # resources on their way to whom an operator wants to have them
+        self.ordered: set[tuple[str, str]] = set()  # (resource, consumer to which an operator wanted to move it)
+        self.moving: dict[str, str] = {}  # resource -> consumer to which an operator moves it
 
     def decide(self, event: Event) -> None:
         match event:
             case Joined():
                 self.weights[event.consumer] = event.weight
                 self.max_per_consumer = event.max_per_consumer
-                self.moving.clear()  # what operators want is void as soon as consumers change
+                self.moving.clear()  # a change of the consumers cancels the wishes of operators
             case Left():
                 self.weights.pop(event.consumer, None)
                 self.moving.clear()
@@ -209,7 +212,7 @@ class _Sharing:
             case Removed():
                 self.resources.discard(event.resource)
                 if event.resource in self.holder:
-                    self.revoking.add(event.resource)  # even if it is made anew before its holder is asked
+                    self.revoking.add(event.resource)  # even if it is created again before its holder is asked
             case Assigned():
                 self._free(event.resource)
                 self.holder[event.resource] = event.consumer
@@ -234,9 +237,9 @@ class _Sharing:
         return event.resource not in self.revoking and not self.is_ordered(event) and not self.needed()
 
     def needed(self) -> int:
-        """Return how many resources have to be revoked now.
+        """Return how many resources must be revoked now.
 
-        What an operator moves counts for the consumer who gets it: the others share what is left.
+        A resource that an operator moves counts for its new consumer. The others share the rest.
         """
         counts = dict.fromkeys(self.weights, 0)
         for resource, holder in self.holder.items():
@@ -251,19 +254,20 @@ class _Sharing:
 
 def _needless(history: list[Event]) -> list[Finding]:
     findings = []
-    sharing = _Sharing()
+    sharing = _GroupState()
     for event in history:
         if isinstance(event, Revoked) and sharing.is_needless(event):
-            evidence = f"{event.resource} was taken from {sharing.holder.get(event.resource)}, and all was even"
+            evidence = f"{event.resource} was revoked from {sharing.holder.get(event.resource)}, though all was even"
             findings.append(Finding(NEEDLESS_MOVE, evidence, event.at_us))
         sharing.decide(event)
     return findings
 
 
 def _at_rest(held: dict[str, list[Held]], rest: Rest, session_us: int) -> list[Finding]:
-    """Judge who holds what at rest; one that has stopped by itself within the last session still counts as the holder.
+    """Return the findings at rest.
 
-    It waits for an answer, and goes on under its token when it has one.
+    A holder that stopped by itself within the last session still counts as the holder. It waits for an answer, and then
+    continues with its token.
     """
     findings = []
     wanted = shares(rest.weights, len(rest.resources), rest.max_per_consumer)
@@ -273,7 +277,7 @@ def _at_rest(held: dict[str, list[Held]], rest: Rest, session_us: int) -> list[F
         known = [each for each in held.get(resource, ()) if each.from_us <= rest.at_us]
         newest = max(known, key=lambda each: (each.token, each.from_us), default=None)
         if newest is None or newest.consumer not in counts or _end_us(newest) <= rest.at_us - session_us:
-            idle.append(f"{resource} ({'never' if newest is None else _told(newest)})")
+            idle.append(f"{resource} ({'never' if newest is None else _describe(newest)})")
         else:
             counts[newest.consumer] += 1
     if len(idle) > len(rest.resources) - sum(wanted.values()):
@@ -281,8 +285,8 @@ def _at_rest(held: dict[str, list[Held]], rest: Rest, session_us: int) -> list[F
         findings.append(Finding(NOT_HELD, evidence, rest.at_us))
     wrong = [consumer for consumer, share in wanted.items() if abs(counts[consumer] - share) >= 1]
     if wrong and not idle:
-        told = ", ".join(f"{each} holds {counts[each]} of {float(wanted[each]):.2f}" for each in wanted)
-        findings.append(Finding(UNEVEN, f"{', '.join(wrong)}: {told}", rest.at_us))
+        counts_text = ", ".join(f"{each} holds {counts[each]} of {float(wanted[each]):.2f}" for each in wanted)
+        findings.append(Finding(UNEVEN, f"{', '.join(wrong)}: {counts_text}", rest.at_us))
     return findings
 
 
@@ -300,9 +304,10 @@ def _joined_twice(history: list[Event]) -> list[Finding]:
 
 
 def _short(history: list[Event], session_us: int, jumps: list[Jump]) -> list[Finding]:
-    """Return the sessions that ended too soon.
+    """Return the findings about sessions that ended too soon.
 
-    A call that was answered may have renewed its session at any moment between; so the earliest end of all counts.
+    An answered call may have renewed its session at any moment between call and answer, so the earliest possible end
+    counts.
     """
     findings = []
     renewed: defaultdict[str, list[Renewed]] = defaultdict(list)
@@ -329,5 +334,5 @@ def _lives_until_us(call: Renewed, session_us: int, silences: list[TookOver]) ->
     first_us, last_us = call.at_us + session_us, call.answered_us + session_us
     for silence in sorted(silences, key=lambda each: each.from_us):
         if silence.from_us <= first_us and last_us < silence.until_us:
-            first_us = last_us = silence.until_us  # spans chain
+            first_us = last_us = silence.until_us  # spans may follow one another
     return first_us

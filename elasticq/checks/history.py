@@ -1,13 +1,14 @@
-"""What clients did and saw: one event per operation, as JSON lines.
+"""The history of clients: what they did and saw, one event per operation, as JSON lines.
 
-An operation is one SDK call with all its attempts (one GUID). ``invoke_us`` is
-when its first attempt left, ``complete_us`` when its answer came (None: never);
-both are true time in microseconds of one clock that all clients share.
-``outcome``: ``ok``, ``fail`` (it certainly had no effect) or ``unknown`` (it may
-have had its effect, or may have it later).
+An operation is one SDK call with all its attempts (one invocation id). ``invoke_us`` is when its first attempt was
+sent. ``complete_us`` is when its answer came (None: never). Both are true time in us of one clock that all clients
+share.
 
-Bodies are unique per message: they are how a checker recognises a message. Only
-sends with one deduplication id, which are one message, may share theirs.
+``outcome`` is ``ok``, ``fail`` (it certainly had no effect) or ``unknown`` (it may have had its effect, or may have it
+later).
+
+Bodies are unique per message, because checkers recognise messages by them. Only sends with one deduplication id, which
+are one message, may share theirs.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,7 +21,7 @@ Outcome = Literal["ok", "fail", "unknown"]
 
 
 class Operation(Struct, tag_field="kind", kw_only=True):
-    """The fields that all operations have."""
+    """The fields of all operations."""
 
     client: str
     queue: str
@@ -31,10 +32,11 @@ class Operation(Struct, tag_field="kind", kw_only=True):
 
 
 class CreateQueue(Operation, tag="create_queue"):
-    """What the checker must know of a queue that is FIFO or has dead letters; other queues need no such event.
+    """The facts about a queue that is FIFO, or has priorities or dead letters. Other queues need no such event.
 
-    dead_letter_queue, receives_max: the target and limit of its RedrivePolicy, "" and 0 without one.
-    has_priorities: it hands out the lowest priority first; default_priority: of messages that name none.
+    dead_letter_queue, receives_max: target and limit of its RedrivePolicy, "" and 0 without one.
+    has_priorities: it delivers the lowest priority first.
+    default_priority: the priority of messages without one.
     partitions: how many it has; 0: none.
     """
 
@@ -48,9 +50,11 @@ class CreateQueue(Operation, tag="create_queue"):
 
 
 class SentMessage(Struct, omit_defaults=True):
-    """``message_ids``, ``sequence_numbers``: all that any answer gave to it (more than one is a finding).
+    """One message of a send.
 
-    deduplication_id: the explicit one, or the one that stands for the content; priority: the one that it names.
+    message_ids, sequence_numbers: all that any answer gave to it (more than one is a finding).
+    deduplication_id: the explicit one, or the one derived from the content.
+    priority: the one that the send names.
     """
 
     body: str
@@ -62,14 +66,14 @@ class SentMessage(Struct, omit_defaults=True):
 
 
 class Send(Operation, tag="send"):
-    """SendMessage (one message) or SendMessageBatch. is_scheduled: its messages say when they come."""
+    """A SendMessage (one message) or SendMessageBatch. is_scheduled: its messages name the time of their delivery."""
 
     messages: list[SentMessage]
     is_scheduled: bool = False
 
 
 class HandedOut(Struct, omit_defaults=True):
-    """One message in the answer of a receive; what was not asked for is empty.
+    """One message in the answer of a receive. Attributes that were not requested are empty.
 
     is_dead_letter: it has a DeadLetterQueueSourceArn.
     """
@@ -84,11 +88,14 @@ class HandedOut(Struct, omit_defaults=True):
 
 
 class Receive(Operation, tag="receive"):
-    """``visibility_ms``: the timeout that applied to this receive; ``attempt_id``: its ReceiveRequestAttemptId.
+    """A ReceiveMessage.
 
-    attempted_us: when the retry that was answered was made; 0 if that is not known, or there was none.
-    lease: NAME/BATCH/PARTITION of a leased one, whose timeout is the lease's; is_expired: it was answered LeaseExpired.
-    partition: the one of the queue that it asked for; None: for any message.
+    visibility_ms: the timeout that applied to this receive; under a lease the lease's.
+    attempt_id: its ReceiveRequestAttemptId.
+    attempted_us: when the answered retry was made; 0 if that is unknown or there was none.
+    lease: NAME/BATCH/PARTITION of a receive under a lease.
+    is_expired: it was answered LeaseExpired.
+    partition: the partition that it asked for; None: any.
     """
 
     visibility_ms: int
@@ -101,9 +108,9 @@ class Receive(Operation, tag="receive"):
 
 
 class Delete(Operation, tag="delete"):
-    """A delete of one message; ``message_id`` is that of the delivery that the handle came with.
+    """A delete of one message. ``message_id`` is that of the delivery with the receipt handle.
 
-    Without a handle: the message was cancelled, before anybody received it.
+    Without a handle the message was cancelled before any client received it.
     """
 
     message_id: str
@@ -117,7 +124,7 @@ class ChangeVisibility(Operation, tag="change_visibility"):
 
 
 class ChangePriority(Operation, tag="change_priority"):
-    """ElasticqChangePriority; ``changed``: the MessageIds that the answer told as found."""
+    """An ElasticqChangePriority. ``changed`` holds the MessageIds that the answer reported as found."""
 
     message_ids: list[str]
     priority: int
@@ -125,9 +132,10 @@ class ChangePriority(Operation, tag="change_priority"):
 
 
 class LeaseChange(Operation, tag="lease_change"):
-    """DeleteMessage or ChangeMessageVisibility of whole leases.
+    """A DeleteMessage or ChangeMessageVisibility of whole leases.
 
-    lease: NAME/BATCH/ (all of them) or NAME/BATCH/PARTITION; messages: all that its client received under them.
+    lease: NAME/BATCH/ (all of the batch) or NAME/BATCH/PARTITION.
+    messages: all that its client received under them.
     """
 
     lease: str
@@ -138,13 +146,13 @@ class LeaseChange(Operation, tag="lease_change"):
 
 
 class StartMove(Operation, tag="start_move"):
-    """StartMessageMoveTask out of ``queue``; without a destination each message goes to its own source."""
+    """A StartMessageMoveTask out of ``queue``. Without a destination each message goes to its own source."""
 
     destination: str = ""
 
 
 class Advance(Operation, tag="advance"):
-    """Cluster time was moved forward, for all queues (``queue`` is empty)."""
+    """An advance of cluster time, for all queues (``queue`` is empty)."""
 
     advance_ms: int
 
@@ -156,10 +164,11 @@ _decoder: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)
 
 
 def dump_lines(events: Iterable[Event]) -> bytes:
-    """JSON lines, one event each."""
+    """Return one JSON line for each event."""
     return b"".join(_encoder.encode(event) + b"\n" for event in events)
 
 
 def load_lines(lines: Iterable[bytes]) -> Iterator[Event]:
-    """Raises msgspec.DecodeError for a line that is no event; empty lines are skipped."""
+    """Return the events of the lines, without empty lines. Raise msgspec.DecodeError for a line that is not an
+    event."""
     return (_decoder.decode(line) for line in lines if line.strip())

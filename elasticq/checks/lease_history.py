@@ -1,4 +1,4 @@
-"""What a history tells of one lease: its receives, the changes of the whole, and how long it certainly lives."""
+"""The history of one lease: its receives, the changes of the whole lease, and how long it is certainly active."""
 
 from msgspec import Struct, field
 
@@ -14,10 +14,10 @@ class LeaseHistory(Struct):
         return min(receive.invoke_us for receive in self.receives)
 
     def deadline_us(self, by_us: int) -> int:
-        """The earliest moment at which its messages may be visible again, as far as ``by_us`` can tell.
+        """Return the earliest moment at which its messages may be visible again, by the events until ``by_us``.
 
-        Any of its receives may have opened it; a renewal never brings the deadline nearer, as all that ask for
-        one lease ask for the same time. Giving back may have its effect whatever it was answered.
+        Any of its receives may have opened the lease. A renewal never shortens the deadline, because all requests for
+        one lease ask for the same time. A release of the lease may have its effect even without an ok answer.
         """
         until_us = min(receive.invoke_us + receive.visibility_ms * 1_000 for receive in self.receives)
         for change in self.changes:
@@ -27,11 +27,11 @@ class LeaseHistory(Struct):
         return min([until_us, *(back_us for back_us in backs if back_us <= by_us)])
 
     def told_until(self, receive: Receive) -> set[str]:
-        """The MessageIds in the answers to the receives of the lease up to ``receive``, in order of their numbers."""
+        """Return the MessageIds in the answers to the receives of the lease up to ``receive``, by receive number."""
         number = call_of(receive)
         return {message.message_id for each in self.receives if call_of(each) <= number for message in each.messages}
 
 
 def call_of(receive: Receive) -> int:
-    """The number of a leased receive in its lease."""
+    """Return the number of a receive in its lease."""
     return int(receive.attempt_id.rpartition("/")[2])

@@ -1,9 +1,9 @@
-"""Rule of FIFO queues with partitions, beside those of every FIFO queue.
+"""The rule for FIFO queues with partitions, in addition to those of every FIFO queue.
 
 misrouted   a receive that asked for one partition got a message whose group belongs to another one
 
-Which partition a group belongs to is said here once more, and not asked of the server: another answer tomorrow, or of
-another member, is what the rule is there to find.
+This module computes the partition of a group itself and does not ask the server. The rule must also find a server that
+computes it differently tomorrow, or at another member.
 """
 
 from zlib import crc32
@@ -34,7 +34,7 @@ def _misrouted(queue_history: QueueHistory, receive: Receive, partition: int, co
 
 
 def _group(queue_history: QueueHistory, message: HandedOut) -> str:
-    """The message's group as the answer told it, else as it was sent; empty where sends of it differ in that."""
+    """Return the message's group from the answer, otherwise from its sends; empty if the sends differ."""
     known = queue_history.by_body.get(message.body)
     sent = {each.group for _, each in known.sends} if known is not None and not message.group else set()
     return message.group or (sent.pop() if len(sent) == 1 else "")

@@ -1,11 +1,11 @@
-"""Rule of priority queues, beside those of every queue.
+"""The rule for priority queues, in addition to those of every queue.
 
-misprioritised   an answer has a message in front of one whose priority was lower for certain
+misprioritised   an answer has a message before one whose priority was certainly lower
 
-What a lease answers may have been chosen long before, and is not judged.
+Answers to leases may have been chosen long before, so they are not checked.
 
-A priority is certain where nobody tried to change it, or where one change certainly had its effect before the receive
-began. Which of two equal priorities goes first, nobody can tell: sends tell no order.
+A priority is certain if no client tried to change it, or if one change certainly had its effect before the receive
+began. The order of equal priorities is unknown, because sends do not define one.
 """
 
 from itertools import pairwise

@@ -1,22 +1,22 @@
-"""Judges a history of queue operations by what holds for every queue; the modules of _MORE add rules of their own.
+"""Checks of a history of queue operations by the rules for every queue. The modules in _MORE add rules of their own.
 
-lost         an acknowledged send that nobody received by the end of the drain and
-             nobody may have deleted; or one that was received before the drain, was
-             never deleted, and did not come again in it
-duplicated   one message of one send operation (one GUID, all attempts) under two MessageIds
-resurrected  delivered by a receive that was invoked after an acknowledged delete with
-             the live handle, or the cancelling of a scheduled message, had completed
-early        held by two receives at once: delivered again although the first delivery's
-             visibility timeout cannot have passed
-unexpected   a body that nobody sent to this queue, or another body under a MessageId
+lost         an acknowledged send that no client received by the end of the drain and no client may have deleted; or a
+             message that was received before the drain, was never deleted, and was not received in the drain
+duplicated   one message of one send operation (all attempts) under two MessageIds
+resurrected  delivered by a receive that began after an acknowledged delete with the live handle, or the cancelling of a
+             scheduled message, had completed
+early        held by two receives at once: delivered again although the visibility timeout of the first delivery cannot
+             have ended
+unexpected   a body that no client sent to this queue, or another body under a MessageId
 
-Only what is certain is a finding. Clients know intervals, not moments: a take
-happened somewhere between invoke and completion, so two deliveries A and B
-overlap for certain only if each completed before the other's earliest possible
-deadline. ``jumps`` tell when and how far the server's clock may have been put
-forward: where all members restarted at once they go by their wall clocks.
-``drift`` tells by which share of true time it may run too fast.
-The checker knows nothing of purges and of retention: a history must have none.
+Only certain facts are findings. Clients know intervals, not moments: a receive took its messages at some time between
+invoke and completion. So two deliveries A and B certainly overlap only if each completed before the other's earliest
+possible deadline.
+
+``jumps`` hold when, and how far, the server's clock may have jumped forward. That can happen after all members
+restarted at once, because they then use their wall clocks. ``drift`` is the share of true time by which the clock may
+run too fast.
+The checker does not support purges and retention, so a history must have none.
 """
 
 from collections.abc import Iterable
@@ -33,10 +33,10 @@ LOST, DUPLICATED, RESURRECTED, EARLY, UNEXPECTED = "lost", "duplicated", "resurr
 def check(
     events: Iterable[Event], *, jumps: Iterable[Jump] = (), drift: float = 0.0, drain_us: int | None = None
 ) -> list[Finding]:
-    """All findings, in order of time.
+    """Return all findings, in order of time.
 
-    drain_us: from when on consumers took and deleted everything, until nothing came any more;
-    None: the history was not drained, and nothing can be called lost.
+    drain_us: when consumers began to receive and delete everything, until the queues were empty. None: the history was
+        not drained, and no message can be called lost.
     """
     queue_history = QueueHistory(events, jumps, drift)
     findings = _unexpected(queue_history)
@@ -65,14 +65,14 @@ def _unexpected(queue_history: QueueHistory) -> list[Finding]:
     for message in queue_history.messages.values():
         groups = {sent.group for _, sent in message.sends}
         for delivery in message.deliveries:
-            queue, told = delivery.taken_by.queue, delivery.message
-            before = body_of.setdefault(told.message_id, told.body)
+            queue, handed_out = delivery.taken_by.queue, delivery.message
+            before = body_of.setdefault(handed_out.message_id, handed_out.body)
             if queue not in queue_history.places(message.queue):
-                evidence = f"{delivery}: nobody sent {told.body[:60]!r} to {queue}"
-            elif before != told.body:
-                evidence = f"{delivery}: body {told.body[:60]!r}, before {before[:60]!r}"
-            elif told.group and told.group not in groups:
-                evidence = f"{delivery}: of group {told.group}, sent to {', '.join(sorted(groups))}"
+                evidence = f"{delivery}: nobody sent {handed_out.body[:60]!r} to {queue}"
+            elif before != handed_out.body:
+                evidence = f"{delivery}: body {handed_out.body[:60]!r}, before {before[:60]!r}"
+            elif handed_out.group and handed_out.group not in groups:
+                evidence = f"{delivery}: of group {handed_out.group}, sent to {', '.join(sorted(groups))}"
             else:
                 continue
             findings.append(Finding(UNEXPECTED, evidence, delivery.completed_us))
@@ -80,7 +80,7 @@ def _unexpected(queue_history: QueueHistory) -> list[Finding]:
 
 
 def _duplicated(queue_history: QueueHistory, message: Message) -> list[Finding]:
-    """The findings for one send under several MessageIds, of which each move task may have given it one more."""
+    """Return the findings for one send with several MessageIds. Each move task may have given the message one more."""
     if len(message.sends) > 1:
         return []  # the message has a deduplication id
     ids = message.ids
@@ -102,15 +102,15 @@ def _early(queue_history: QueueHistory, deliveries: list[Delivery]) -> list[Find
 
 
 def _is_repeated(one: Delivery, other: Delivery) -> bool:
-    """True if both are one delivery, answered again to a receive with the same ReceiveRequestAttemptId."""
+    """Return whether both are one delivery, answered again to a receive with the same ReceiveRequestAttemptId."""
     attempts = {one.taken_by.attempt_id, other.taken_by.attempt_id}
     return one.message.receipt_handle == other.message.receipt_handle and len(attempts) == 1 and "" not in attempts
 
 
 def _is_certain(queue_history: QueueHistory, delete: Delete, deliveries: list[Delivery]) -> bool:
-    """True if the delete used a live handle, or was of a message that nobody had received.
+    """Return whether the delete used a live handle, or was of a message that no client had received.
 
-    One with an older handle may succeed and leave the message there (AWS).
+    A delete with an older handle may succeed without effect (AWS).
     """
     if delete.outcome != "ok" or delete.complete_us is None:
         return False
@@ -141,7 +141,10 @@ def _resurrected(queue_history: QueueHistory, deliveries: list[Delivery]) -> lis
 
 
 def _lost(queue_history: QueueHistory, message: Message, drain_us: int) -> list[Finding]:
-    """The finding for a lost message; a resend after the window is a second one: either may be the one received."""
+    """Return the finding for a lost message.
+
+    If it was sent again after the deduplication window, there are two messages, and either may be the received one.
+    """
     deliveries = message.deliveries
     is_acknowledged = any(send.outcome == "ok" and sent.message_ids for send, sent in message.sends)
     if not is_acknowledged and not deliveries:

@@ -1,8 +1,7 @@
-"""Indexes a history the way the rules ask for it: messages, their deliveries, what was done with them.
+"""An index of a history for the rules: messages, their deliveries, and the operations on them.
 
-A message is what was sent; all sends with one deduplication id are one message.
-Its lives are the places it had, each a queue and a MessageId: a dead letter keeps
-its id in another queue, a move task gives it a new one.
+A message is what was sent. All sends with one deduplication id are one message. Its lives are its places, each a queue
+and a MessageId. A dead letter keeps its id in another queue, and a move task gives a message a new id.
 """
 
 import math
@@ -27,14 +26,14 @@ from elasticq.checks.history import (
 )
 from elasticq.checks.lease_history import LeaseHistory
 
-DEDUPLICATION_US = 300_000_000  # a deduplication id is taken for 5 minutes
-ROUNDING_US = 1_000  # the server counts whole milliseconds: what began within one counts from its beginning
+DEDUPLICATION_US = 300_000_000  # a deduplication id is valid for 5 minutes
+ROUNDING_US = 1_000  # the server counts whole ms, so a timeout counts from the start of its ms
 
 
 class Jump(Struct, frozen=True):
-    """At ``at_us`` the server may have put its clock forward, as far as by ``ahead_ms`` beyond true time.
+    """A time ``at_us`` at which the server may have put its clock forward, to at most ``ahead_ms`` ahead of true time.
 
-    It does so where all its members restarted, as they have only their wall clocks then.
+    It does so when all its members restarted, because they then have only their wall clocks.
     """
 
     at_us: int
@@ -42,7 +41,7 @@ class Jump(Struct, frozen=True):
 
 
 class Finding(Struct, frozen=True):
-    """A rule that was broken: its name, the evidence, and when it shows."""
+    """A broken rule: its name, the evidence, and the time at which it shows."""
 
     name: str
     evidence: str
@@ -70,7 +69,7 @@ class Delivery(Struct, frozen=True):
 
 
 class Message(Struct):
-    """All sends of one message, and all deliveries of it."""
+    """All sends of one message, and all its deliveries."""
 
     queue: str
     sends: list[tuple[Send, SentMessage]] = field(default_factory=list)
@@ -90,12 +89,12 @@ class Message(Struct):
 
     @property
     def ids(self) -> dict[str, None]:
-        """Every MessageId that the message was seen with."""
+        """Return every MessageId that the message was seen with."""
         return self.answered_ids | dict.fromkeys(delivery.message.message_id for delivery in self.deliveries)
 
     @property
     def lives(self) -> dict[tuple[str, str], list[Delivery]]:
-        """The deliveries of the message by queue and MessageId."""
+        """Return the deliveries of the message by (queue, MessageId)."""
         found: defaultdict[tuple[str, str], list[Delivery]] = defaultdict(list)
         for delivery in self.deliveries:
             found[delivery.taken_by.queue, delivery.message.message_id].append(delivery)
@@ -107,7 +106,10 @@ class Message(Struct):
 
 
 class QueueHistory:
-    """Indexes events. drift: by which share of true time the server's clock may run too fast (0.001: 1 ms a second)."""
+    """The indexed events of one history.
+
+    drift: the share of true time by which the server's clock may run too fast (0.001: 1 ms a second).
+    """
 
     def __init__(self, events: Iterable[Event], jumps: Iterable[Jump] = (), drift: float = 0.0) -> None:
         self.jumps = list(jumps)
@@ -116,7 +118,8 @@ class QueueHistory:
         self.messages: dict[tuple[str, ...], Message] = {}
         self.by_body: dict[str, Message] = {}
         self.receives: list[Receive] = []
-        self.unknown: defaultdict[str, list[Delivery]] = defaultdict(list)  # by body that nobody sent
+        # deliveries of bodies that no client sent, by body
+        self.unknown: defaultdict[str, list[Delivery]] = defaultdict(list)
         self.deletes: defaultdict[str, list[Delete]] = defaultdict(list)  # by message id
         self.changes: defaultdict[str, list[ChangeVisibility]] = defaultdict(list)  # by handle
         self.changes_of: defaultdict[str, list[ChangeVisibility]] = defaultdict(list)  # by message id
@@ -135,10 +138,10 @@ class QueueHistory:
         for repeats in self.attempts.values():
             self._prolong(repeats)
         for change in self.lease_changes:
-            for (queue, lease), told in self.leases.items():
+            for (queue, lease), lease_history in self.leases.items():
                 is_meant = lease.startswith(change.lease) if change.lease.endswith("/") else lease == change.lease
                 if queue == change.queue and is_meant:
-                    told.changes.append(change)
+                    lease_history.changes.append(change)
 
     def _add(self, event: Event) -> None:
         self.end_us = max(self.end_us, event.invoke_us, event.complete_us or 0)
@@ -173,7 +176,10 @@ class QueueHistory:
                 self.advances.append(event)
 
     def _add_lease_change(self, change: LeaseChange) -> None:
-        """Note a commit as deletes, too, even a refused one: that may concern one lease, and others be committed."""
+        """Note a change of leases, and a commit also as deletes.
+
+        Even a refused commit may have committed some of the leases.
+        """
         self.lease_changes.append(change)
         for message in change.messages if change.action == "commit" else ():
             delete = Delete(
@@ -206,7 +212,8 @@ class QueueHistory:
                 message.deliveries.append(delivery)
 
     def _prolong(self, repeats: list[Receive]) -> None:
-        """A receive with the same ReceiveRequestAttemptId starts the visibility timeout of what it repeats anew."""
+        """Note that a receive with the same ReceiveRequestAttemptId restarts the visibility timeout of the repeated
+        messages."""
         for receive in repeats:
             for message in receive.messages:
                 for other in repeats:
@@ -215,10 +222,10 @@ class QueueHistory:
                     if other.outcome == "unknown" or (is_later and has_it):
                         self.changes[message.receipt_handle].append(_as_change(other, message))
 
-    # --- what the rules ask ---------------------------------------------------------
+    # --- queries of the rules -------------------------------------------------------
 
     def places(self, queue: str) -> frozenset[str]:
-        """All queues in which a message sent to ``queue`` may turn up."""
+        """Return all queues in which a message sent to ``queue`` may be."""
         known = self._places.get(queue)
         if known is None:
             found, new = {queue}, [queue]
@@ -239,17 +246,17 @@ class QueueHistory:
         return found
 
     def moves_of(self, message: Message) -> int:
-        """How many move tasks may have moved the message."""
+        """Return how many move tasks may have moved the message."""
         places = self.places(message.queue)
         return sum(move.queue in places for move in self.moves)
 
     def is_left(self, queue: str) -> bool:
-        """True if messages may leave the queue otherwise than by a delete."""
+        """Return whether messages may leave the queue by other means than a delete."""
         made = self.queues.get(queue)
         return bool(made is not None and made.dead_letter_queue) or any(move.queue == queue for move in self.moves)
 
     def is_one(self, message: Message) -> bool:
-        """True if all sends of ``message`` were certainly within one deduplication window."""
+        """Return whether all sends of ``message`` were certainly within one deduplication window."""
         ends = [send.complete_us if send.outcome != "unknown" else None for send, _ in message.sends]
         last_us = max(self.end_us if end_us is None else end_us for end_us in ends)
         return len(ends) == 1 or last_us - message.invoked_us < DEDUPLICATION_US - self.early_us(
@@ -257,9 +264,9 @@ class QueueHistory:
         )
 
     def early_us(self, from_us: int, by_us: int) -> int:
-        """How much earlier than by true time a timeout may be over that began at ``from_us`` or later.
+        """Return how much earlier than by true time a timeout may end that began at ``from_us`` or later.
 
-        This adds up rounding, what the clock gained between the two moments, its jump between them, and all advances
+        This is the sum of rounding, the clock's gain between the two moments, its jump between them, and all advances
         that may have had their effect there.
         """
         advances = [each for each in self.advances if each.invoke_us <= by_us]
@@ -269,19 +276,20 @@ class QueueHistory:
         return ROUNDING_US + gained_us + 1_000 * (jumped_ms + sum(each.advance_ms for each in late))
 
     def hidden_until_us(self, delivery: Delivery, by_us: int) -> int:
-        """The earliest moment at which the message may be visible again, as far as ``by_us`` can tell.
+        """Return the earliest moment at which the message may be visible again, by the events until ``by_us``.
 
-        A change that completed while the message was certainly in flight sets the deadline. One that may or
-        may not have had its effect (its outcome is unknown, or it may have come after the deadline, where it
-        succeeds and does nothing) counts only where it brings the deadline nearer. A change of unknown
-        outcome may take effect after a later one, so then the nearest of all counts. So does one by another
-        receive's handle, which acts on the message of a standard queue as well.
+        A change that completed while the message was certainly in flight sets the deadline. Some changes may have had
+        no effect: those of unknown outcome, and those that may have come after the deadline, where they succeed and do
+        nothing. Such a change counts only if it makes the deadline earlier.
+
+        A change of unknown outcome may take effect after a later one. Then the earliest of all counts. The same is true
+        for a change by another receive's handle, which also acts on the message of a standard queue.
         """
         taken_by = delivery.taken_by
         if taken_by.lease:
-            told = self.leases[taken_by.queue, taken_by.lease]
-            return told.deadline_us(by_us) - self.early_us(told.began_us, by_us)
-        from_us = max(taken_by.invoke_us, taken_by.attempted_us)  # a retry starts the timeout again
+            lease_history = self.leases[taken_by.queue, taken_by.lease]
+            return lease_history.deadline_us(by_us) - self.early_us(lease_history.began_us, by_us)
+        from_us = max(taken_by.invoke_us, taken_by.attempted_us)  # a retry restarts the timeout
         bound_us = self.early_us(from_us, by_us)
         until_us = from_us + taken_by.visibility_ms * 1_000 - bound_us
         handle = delivery.message.receipt_handle
@@ -295,7 +303,7 @@ class QueueHistory:
         return min([until_us, *self._foreign_ends_us(delivery, by_us)])
 
     def _foreign_ends_us(self, delivery: Delivery, by_us: int) -> list[int]:
-        """The deadlines that changes by other handles of the message may have set."""
+        """Return the deadlines that changes by other handles of the message may have set."""
         message, invoke_us = delivery.message, delivery.taken_by.invoke_us
         return [
             change.invoke_us + change.visibility_ms * 1_000 - self.early_us(change.invoke_us, by_us)
@@ -305,7 +313,7 @@ class QueueHistory:
         ]
 
     def overlap(self, one: Delivery, other: Delivery) -> bool:
-        """True if both receives certainly held the message at the same time."""
+        """Return whether both receives certainly held the message at the same time."""
         one_us, other_us = one.completed_us, other.completed_us
         return other_us < self.hidden_until_us(one, other_us) and one_us < self.hidden_until_us(other, one_us)
 

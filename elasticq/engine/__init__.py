@@ -1,1 +1,4 @@
-"""Queues: command and state give a result and mutations; ``apply`` alone writes state (pure)."""
+"""The pure rules of queues and topics: a command and the state yield a result and mutations.
+
+Only ``apply`` writes the state.
+"""

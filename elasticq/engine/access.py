@@ -1,9 +1,9 @@
-"""Who may do what to a queue, where callers are proven (auth = strict).
+"""The check whether a caller may act on a queue. It runs only where callers are authenticated (auth = strict).
 
-The owner's account may do everything that the queue's Policy does not deny; the actions by which it mends a policy
-that locks it out cannot be denied to it. Another account may do what the Policy allows it, and never what is the
-owner's alone. Which actions are, and under which name a policy allows the others, stands in ``model/actions.py``.
-A queue that does not exist answers a stranger like one that does, so that names cannot be tried out.
+The owner's account may do everything that the queue's Policy does not deny. Some actions repair a Policy that locks
+the owner out; the Policy cannot deny these to the owner. Another account may do only what the Policy allows. It may
+never call the actions reserved for the owner. ``model/actions.py`` lists these, and the permission that each other
+action needs. For a queue that does not exist, another account gets the same AccessDenied, so it cannot probe for names.
 """
 
 from typing import Final
@@ -22,18 +22,21 @@ from elasticq.model.group_commands import GroupCommand
 from elasticq.model.names import account_of, neighbour, parse_queue_arn, queue_arn, queue_path
 from elasticq.model.topic_commands import TopicCommand
 
-_MENDING: Final = frozenset(
+_UNDENIABLE: Final = frozenset(
     ("AddPermission", "DeleteQueue", "GetQueueAttributes", "RemovePermission", "SetQueueAttributes")
 )
-_OF_AN_ACCOUNT: Final = (c.CreateQueue, c.DeclareQueue, c.ListQueues)
-_OF_TESTS: Final = (AdvanceClock, DeleteAllQueues)
+_ACCOUNT_COMMANDS: Final = (c.CreateQueue, c.DeclareQueue, c.ListQueues)
+_TEST_COMMANDS: Final = (AdvanceClock, DeleteAllQueues)
 
 _Target = tuple[str, str, str]
-"""The permission that is needed, and the owner and name of the queue for which."""
+"""The action to permit, and the owner and name of the queue that it acts on."""
 
 
 def check(state: State, call: c.Call, context: ExecutionContext) -> None:
-    """Raises AccessDenied unless the caller may; a request that is not well-formed is left to the handler to refuse."""
+    """Raise AccessDenied unless the caller may execute the call.
+
+    A request that names no queue passes: its handler raises the right error.
+    """
     if isinstance(call.command, TopicCommand):
         topic_access.check(state, call, call.command, context)
         return
@@ -43,25 +46,29 @@ def check(state: State, call: c.Call, context: ExecutionContext) -> None:
 
 def _targets(state: State, call: c.Call) -> list[_Target]:
     command, own = call.command, call.account
-    if isinstance(command, (*_OF_AN_ACCOUNT, *_OF_TESTS, GroupCommand)):
+    if isinstance(command, (*_ACCOUNT_COMMANDS, *_TEST_COMMANDS, GroupCommand)):
         return []
     if isinstance(command, c.GetQueueUrl):
         account = command.queue_owner_account_id or account_of(own)
         return [("GetQueueUrl", neighbour(account, own), command.queue_name or "")]
     if isinstance(command, c.StartMessageMoveTask):
-        source = _of_arn("StartMessageMoveTask", command.source_arn, own)
-        return source + _of_arn("SendMessage", command.destination_arn, own)
+        source = _targets_of_arn("StartMessageMoveTask", command.source_arn, own)
+        return source + _targets_of_arn("SendMessage", command.destination_arn, own)
     if isinstance(command, c.ListMessageMoveTasks):
-        return _of_arn("ListMessageMoveTasks", command.source_arn, own)
+        return _targets_of_arn("ListMessageMoveTasks", command.source_arn, own)
     if isinstance(command, c.CancelMessageMoveTask):
         tasks = [task for task in state.move_tasks.values() if handle_of(task) == command.task_handle]
-        return [target for task in tasks for target in _of_arn("CancelMessageMoveTask", task.source_arn, task.account)]
+        return [
+            target
+            for task in tasks
+            for target in _targets_of_arn("CancelMessageMoveTask", task.source_arn, task.account)
+        ]
     queue_url: str | None = command.queue_url  # type: ignore[attr-defined]  # of all others
     permission = BY_NAME[type(command).__name__].permission
     return [(permission, *queue_path(queue_url, own))] if queue_url else []
 
 
-def _of_arn(action: str, arn: str | None, owner: str) -> list[_Target]:
+def _targets_of_arn(action: str, arn: str | None, owner: str) -> list[_Target]:
     queue = parse_queue_arn(arn, owner)
     return [(action, *queue)] if queue is not None else []
 
@@ -70,7 +77,7 @@ def _check(state: State, call: c.Call, context: ExecutionContext, action: str, o
     is_owner = account_of(owner) == account_of(call.account)
     queue = state.names.get((owner, name))
     text = "" if queue is None else queue.attributes.get(policies.ATTRIBUTE, "")
-    if is_owner and (not text or action in _MENDING):
+    if is_owner and (not text or action in _UNDENIABLE):
         return
     verdict = policy.NEITHER
     request = _request(call, context, action, owner, name)
@@ -83,7 +90,7 @@ def _check(state: State, call: c.Call, context: ExecutionContext, action: str, o
 
 
 def _request(call: c.Call, context: ExecutionContext, action: str, owner: str, name: str) -> policy.Request:
-    assert call.origin is not None, "only proven callers are judged"
+    assert call.origin is not None, "only authenticated callers are checked"
     return policy.Request(
         principal=call.principal,
         account=account_of(call.account),
@@ -97,7 +104,7 @@ def _request(call: c.Call, context: ExecutionContext, action: str, owner: str, n
 
 
 def _denied(request: policy.Request, why: str) -> AccessDenied:
-    """The AccessDenied in AWS's words."""
+    """Return the AccessDenied with the text that AWS uses."""
     return AccessDenied(
         f"User: {request.user_arn} is not authorized to perform: sqs:{request.action.lower()}"
         f" on resource: {request.arn} {why}"

@@ -1,12 +1,11 @@
-"""The only writer of state: a mutation changes rows and, with them, the indexes.
+"""The only writer of the state: it applies a mutation to the rows and to the indexes over them.
 
-What happens to messages is here; the other nouns have a file each in ``writers/``. A mutation
-that touches a small table declares there, too, what it does to the rows on disk.
+This module handles mutations of messages. Each other kind of object has a file in ``writers/``. That file also
+declares how a mutation changes the rows of its small table on disk.
 
-``apply`` reads no configuration, clock or hash order, and applied twice it
-changes nothing more. Every write leaves in ``undo`` how to take it back; a
-master that loses its term runs those, newest first. Serves own proposals, log
-entries, rows at start and transfer chunks alike.
+``apply`` reads no configuration, clock or hash order. Applying a mutation twice changes nothing more. Each write
+adds a step to ``undo`` that reverts it. A master that loses its term runs these steps, newest first. ``apply`` serves
+the master's proposals, log entries, the rows read at a start, and the chunks of a state transfer.
 """
 
 from heapq import heappush
@@ -34,12 +33,12 @@ from elasticq.engine.writers.history import forget_invocation
 
 
 def apply(state: State, mutation: m.Mutation, undo: Undo | None = None) -> None:
-    """Write ``mutation``; with ``undo`` also note how to take it back."""
+    """Apply ``mutation`` to the state; if ``undo`` is given, add the steps to it that revert the mutation."""
     _WRITERS[type(mutation)](state, mutation, undo)
 
 
 def row_changes(mutation: m.Mutation) -> list[RowChange]:
-    """What ``mutation`` does to the small tables on disk; only of the kinds in ROWS."""
+    """Return the changes that ``mutation`` makes to the small tables on disk. Its class must be in ROWS."""
     return ROWS[type(mutation)](mutation)
 
 
@@ -51,10 +50,11 @@ def apply_all(state: State, mutations: list[m.Mutation], undo: Undo) -> None:
 # --- rows ------------------------------------------------------------------------
 
 
-class _Before(Step):
-    """Where the delivery of one message stood; ``row``: None where there was no such message.
+class _MessageUndo(Step):
+    """A step that restores one message and its delivery state.
 
-    content, group: of a message that was removed.
+    row: the delivery state to restore; None removes the message, because it did not exist.
+    content, group: the content (None if not in memory) and group of a message that was removed.
     """
 
     __slots__ = ("_content", "_group", "_last_sequence", "_queue", "_row", "_sequence", "_state")
@@ -94,11 +94,11 @@ class _Before(Step):
 
 
 def _put_row(state: State, queue: Queue, sequence: int, old: Row, row: Row | None, undo: Undo | None) -> None:
-    """Replace ``old``, where delivery of ``sequence`` stands, by ``row`` (None: the message is gone) and its index."""
+    """Replace the delivery state ``old`` of a message by ``row`` and update the order; None removes the message."""
     order = queue.order
     if row is not None:
         if undo is not None:
-            undo.append(_Before(state, queue, sequence, old))
+            undo.append(_MessageUndo(state, queue, sequence, old))
         if queue.keeps(row):
             queue.rows[sequence] = row
         elif queue.keeps(old):
@@ -107,8 +107,8 @@ def _put_row(state: State, queue: Queue, sequence: int, old: Row, row: Row | Non
         return
     if undo is not None:
         content, group = queue.contents.get(sequence), order.group_name(sequence)
-        undo.append(_Before(state, queue, sequence, old, content, group))
-        if queue.kind.has_priorities:  # undone first: the message comes back where it was
+        undo.append(_MessageUndo(state, queue, sequence, old, content, group))
+        if queue.kind.has_priorities:  # undone first: the message must return with its priority
             undo.append((order.prioritise, sequence, order.priority(sequence)))
     if queue.keeps(old):
         del queue.rows[sequence]
@@ -122,11 +122,11 @@ def _message_stored(state: State, mutation: m.MessageStored, undo: Undo | None) 
     if queue is None or sequence < queue.watermark:
         return
     if sequence <= queue.last_sequence and queue.row(sequence) is not None:
-        if sequence not in queue.contents:  # rows of another member, then all its contents: see storage/memory.py
+        if sequence not in queue.contents:  # a transfer sends all rows first, then contents: see storage/memory.py
             keep(state, queue, sequence, mutation)
         return
     if undo is not None:
-        undo.append(_Before(state, queue, sequence, None))
+        undo.append(_MessageUndo(state, queue, sequence, None))
     keep(state, queue, sequence, mutation)
     queue.issued.add(sequence)
     queue.ages.note(sequence, mutation.sent_ms)
@@ -247,7 +247,10 @@ def _groups_served(state: State, mutation: m.GroupsServed, undo: Undo | None) ->
 
 
 def _groups_served_rows(mutation: m.GroupsServed) -> list[RowChange]:
-    """None: whose turn it is in a queue is forgotten with memory. Of groups the one with the oldest message is next."""
+    """Return no changes, because the turns of groups are not persisted.
+
+    After a restart the group with the oldest message is next.
+    """
     return []
 
 
@@ -287,10 +290,13 @@ ROWS: Final[dict[type, Declare]] = {
     **metadata.ROWS,
     m.GroupsServed: _groups_served_rows,
 }
-"""What the storage writes from this declaration alone. It has its own ways for messages and for histories."""
+"""The function that declares the row changes, for each class of mutation that changes small tables.
+
+The storage has its own code for messages and for histories.
+"""
 
 _WRITERS: Final[dict[type, Writer]] = {
-    **dict.fromkeys(ROWS, _plain),  # what has no writer of its own
+    **dict.fromkeys(ROWS, _plain),  # for mutations without a writer of their own
     **cluster.WRITERS,
     **queues.WRITERS,
     **history.WRITERS,

@@ -1,4 +1,4 @@
-"""What a handler is told besides state and call: the entry's time, the term, the rules in force."""
+"""The context in which a handler executes a call: the time of the entry, the term, and the rules in force."""
 
 import re
 from collections.abc import Callable
@@ -17,31 +17,39 @@ from elasticq.model.results import Result
 
 IGNORED_MAX: Final = 100
 NUMBERS_FROM: Final = 1 << (TERM_SHIFT - 1)
-"""Queue ids and sequences count from 1 in each term; numbers of topics and what belongs to them begin half-way."""
+"""The start of the numbers of topics, subscriptions and publishes in each term.
+
+It is half of the range of a term, so they never equal queue ids and sequences, which start at 1.
+"""
 _IGNORED: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 Outcome = tuple[Result | SqsError, list[Mutation]]
-"""What a handler gives back; it raises an SqsError instead when the call is refused.
+"""The return value of a handler: the result, and the mutations to apply.
 
-It gives one back where something must be written down before the client is told.
+A handler raises an SqsError if it refuses the call. It returns an SqsError if mutations must be stored together with
+the refusal.
 """
 
 
 Sign = Callable[[bytes, dict[str, str]], tuple[str, str]]
-"""Called with the cluster's key and the members of an envelope that are signed; returns the signature, and the name of
-the certificate that it is verified with. The same again for the same arguments.
+"""A function that signs an SNS envelope. Its arguments are the cluster's key and the signed members of the envelope.
+
+It returns the signature, and the name of the certificate that verifies it. It is deterministic.
 """
 
 
 class ExecutionContext:
-    """now_ms: cluster time of the entry that the mutations will stand in; term: of the master that executes.
+    """The context of the calls that a master executes for one entry.
 
-    region: the node's own; has_one_region: queues are not told apart by the regions of calls, and ARNs not by theirs.
-    sign: signs envelopes for queues; None: they are not signed.
-    template: what a queue is made from at its first use; None: a missing queue is an error.
-    tally: counts for the metrics, of what is executed with this.
-    matching: what is known of a publish that is executed again; None: it is executed for the first time.
-    ignored: names of queue attributes that calls gave and that were passed over, for the log: the first IGNORED_MAX.
+    now_ms: cluster time of the entry that will hold the mutations.
+    term: term of the master that executes the call.
+    region: region of the node.
+    has_one_region: regions in calls and ARNs are ignored, so all of them name the same queues.
+    sign: signs the envelopes that topics send to queues; None: they are not signed.
+    template: used to create a missing queue at its first use; None: a missing queue is an error.
+    tally: counts for the metrics.
+    matching: the search for subscriptions of a publish that is executed again; None at its first execution.
+    ignored: names of unknown queue attributes in calls, for the log; at most IGNORED_MAX.
     """
 
     __slots__ = (
@@ -84,25 +92,26 @@ class ExecutionContext:
         self._numbers = 0
 
     def next_number(self) -> int:
-        """A number for a topic, a subscription or a publish, larger than all before it and never given twice.
+        """Return a unique number for a topic, a subscription or a publish. Each is larger than all before.
 
-        A term has one master, and this counts in it, so that nothing has to be written down. No queue has such an id.
+        The number contains the term, and a term has only one master, so the counter need not be stored. It never
+        equals the id of a queue.
         """
         self._numbers += 1
         return self.term << TERM_SHIFT | NUMBERS_FROM + self._numbers
 
     def ignore(self, name: str) -> None:
-        """Note that a queue attribute was passed over. What could not be a name is no text for a log."""
+        """Record that a queue attribute was ignored. A text that cannot be a name is not recorded, to protect logs."""
         if len(self.ignored) < IGNORED_MAX and _IGNORED.fullmatch(name) is not None:
             self.ignored.add(name)
 
     def is_in_region(self, region: str, owner: str) -> bool:
-        """Whether an ARN of this region may mean a queue in the region of ``owner``."""
+        """Return whether an ARN with this region can name a queue in the region of ``owner``."""
         return self.has_one_region or region in ("", region_of(owner, self.region))
 
 
 def named_queue(state: State, call: Call, queue_url: str | None) -> Queue:
-    """The queue of a QueueUrl. Raises MissingParameter, QueueDoesNotExist."""
+    """Return the queue that a QueueUrl names. Raise MissingParameter or QueueDoesNotExist if there is none."""
     if not queue_url:
         raise MissingParameter("The request must contain the parameter QueueUrl.")
     owner, name = queue_path(queue_url, call.account)

@@ -1,10 +1,10 @@
-"""What FIFO queues remember for five minutes: deduplication ids, and ReceiveRequestAttemptIds.
+"""The ids that FIFO queues remember for five minutes: deduplication ids and ReceiveRequestAttemptIds.
 
-Both stand among the invocations, whose window is the same by entry time: 36
-packed bytes for each, in rows, dumps and digests already. A key is made of the
-queue, of the watermark of its last purge (so that a purge forgets all at once,
-and a roll-back of it forgets nothing), of the group if that is the queue's
-scope, and of the id.
+Both are stored as invocations, because these are kept equally long by entry time. One takes 36 bytes. Rows, dumps and
+digests already contain invocations.
+
+A key is a hash of the queue, the watermark of its last purge, the id, and the group if deduplication is per group.
+Because of the watermark, a purge forgets all ids at once, and rolling the purge back restores them.
 """
 
 from hashlib import blake2b
@@ -24,25 +24,33 @@ _ID, _ATTEMPT = 1, 2
 
 
 def deduplication_key(queue: Queue, message: m.MessageStored) -> bytes:
-    """16 bytes under which a message's id is taken; none where the queue's kind does not deduplicate all messages.
+    """Return the key (16 bytes) of a message's deduplication id in ``queue``.
 
-    The message may be stored elsewhere: then it is the key that a copy of it has in ``queue``.
+    It is empty if the queue's kind does not deduplicate all messages. The message may be in another queue: then this
+    is the key that its copy in ``queue`` would have.
     """
     if not queue.kind.deduplicates_all:
         return b""
     deduplication_id = message.deduplication_id or ""
-    if queue.rules.has_ids_by_group:  # no id holds a space
+    if queue.rules.has_ids_by_group:  # ids contain no space, so the text is unambiguous
         deduplication_id = f"{message.group_id or ''} {deduplication_id}"
     return blake2b(_QUEUE.pack(queue.id, queue.watermark, _ID) + deduplication_id.encode(), digest_size=16).digest()
 
 
 def first_sent(state: State, key: bytes, now_ms: int) -> int | None:
-    """The sequence of the message that was sent with this id in the last five minutes. Raises RequestThrottled."""
+    """Return the sequence of the message that was sent with this id in the last five minutes, or None.
+
+    Raise RequestThrottled if there is no such message and no more ids can be remembered.
+    """
     return state.invocations.first_sent(key, now_ms, TOO_MANY)
 
 
 class Attempt(Struct, array_like=True, gc=False):
-    """What one ReceiveRequestAttemptId got: (sequence, delivery) of each, and until when they were hidden."""
+    """The messages that a receive with a ReceiveRequestAttemptId returned.
+
+    handles: sequence and delivery number of each message.
+    until_ms: the visibility deadline that the receive gave them.
+    """
 
     handles: list[tuple[int, int]]
     until_ms: int
@@ -52,20 +60,29 @@ _decoder = msgspec.msgpack.Decoder(Attempt)
 
 
 def attempt_key(queue: Queue, attempt_id: str, partition: int | None = None) -> bytes:
-    """The same id for another partition is another attempt, as it must not be answered with this one's messages."""
-    if partition is not None:  # no id holds a space
+    """Return the key (16 bytes) of a ReceiveRequestAttemptId.
+
+    The same id for another partition is another attempt, because it must not return messages of this partition.
+    """
+    if partition is not None:  # ids contain no space, so the text is unambiguous
         attempt_id = f"{attempt_id} {partition}"
     return blake2b(_QUEUE.pack(queue.id, queue.watermark, _ATTEMPT) + attempt_id.encode(), digest_size=16).digest()
 
 
 def attempt_recorded(key: bytes, first_ms: int, received: m.MessagesReceived) -> m.AttemptRecorded:
-    """first_ms: of the attempt's first receive."""
+    """Return the mutation that records an attempt and the messages that it received.
+
+    first_ms: the time of the attempt's first receive.
+    """
     handles = list(zip(received.sequences, received.delivery_numbers, strict=True))
     return m.AttemptRecorded(key, first_ms, msgspec.msgpack.encode(Attempt(handles, received.until_ms)))
 
 
 def attempt_prolonged(queue: Queue, key: bytes, known: Recorded, until_ms: int) -> m.AttemptRecorded | None:
-    """The attempt with another deadline of its messages; None if one was deleted or had its visibility changed."""
+    """Return the mutation that records a new visibility deadline of the attempt's messages.
+
+    Return None if one of them was deleted or had its visibility changed since the attempt.
+    """
     attempt = _decoder.decode(known.detail)
     rows = [queue.rows.get(sequence) for sequence, _ in attempt.handles]
     if any(row is None or row.visible_at_ms != attempt.until_ms for row in rows):
@@ -74,10 +91,10 @@ def attempt_prolonged(queue: Queue, key: bytes, known: Recorded, until_ms: int) 
 
 
 def attempted(state: State, queue: Queue, key: bytes, attempt_id: str, now_ms: int) -> tuple[int, list[int]]:
-    """When the attempt was first made, and the messages that it got and still holds.
+    """Return the time of the attempt's first receive, and the sequences of the messages that it still holds.
 
-    None if it got none, or their time-out has ended. Raises InvalidParameterValue once one of
-    them was deleted or had its visibility changed.
+    The time is 0 if the attempt is unknown. There are no messages if their visibility timeout has ended. Raise
+    InvalidParameterValue if one of them was deleted or had its visibility changed.
     """
     known = state.invocations.get(key, now_ms)
     if known is None:
@@ -88,7 +105,7 @@ def attempted(state: State, queue: Queue, key: bytes, attempt_id: str, now_ms: i
     for sequence, delivery_number in attempt.handles:
         row = queue.rows.get(sequence)
         if row is not None and row.delivery_number != delivery_number:
-            is_over = True  # another receive has it: the time-out that they share has ended
+            is_over = True  # another receive got it, so the visibility timeout of the attempt has ended
         elif row is None or row.visible_at_ms != attempt.until_ms:
             raise InvalidParameterValue(
                 f"Value {attempt_id} for parameter ReceiveRequestAttemptId is invalid. Reason: "

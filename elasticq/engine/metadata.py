@@ -1,4 +1,4 @@
-"""Metadata that a consumer gives a message back with: kept, shown with the message, and forgotten after it."""
+"""Metadata that a consumer attaches when it returns a message. Later receives can read it until the message is gone."""
 
 from itertools import islice
 from typing import Final
@@ -14,7 +14,7 @@ from elasticq.model.commands import MessageAttributeValue
 from elasticq.model.errors import InvalidParameterValue, OverLimit
 
 KEPT: Final = "ElasticqMetadata"
-"""The system attribute under which it is shown, as JSON, where it is asked for by this name."""
+"""The system attribute that contains the metadata as JSON. A receive gets it only if it requests it by name."""
 LOOKED_AT_A_STEP: Final = 1_000
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -22,32 +22,33 @@ _encode: Final = msgspec.json.Encoder().encode
 def kept(
     state: State, queue: Queue, sequence: int, metadata: dict[str, str], context: ExecutionContext
 ) -> list[MetadataKept]:
-    """The mutation that keeps ``metadata`` beside what was kept before; none where that changes nothing.
+    """Return the mutation that merges ``metadata`` into the metadata of a message; none if that changes nothing.
 
-    Raises InvalidParameterValue for what no message's attributes may be, and OverLimit.
+    Raise InvalidParameterValue if it breaks the rules of message attributes or is too long. Raise OverLimit if too
+    many messages have metadata.
     """
     key = (queue.id, sequence)
     before = state.metadata.get(key)
     if before is None and len(state.metadata) >= limits.METADATA_KEPT_MAX:
-        raise OverLimit(f"{limits.METADATA_KEPT_MAX} messages were given back with metadata, and no more may be.")
+        raise OverLimit(f"{limits.METADATA_KEPT_MAX} messages have metadata, which is the maximum.")
     whole = metadata if before is None else before.metadata | metadata
     if before is not None and whole == before.metadata:
         return []
     attributes = {name: MessageAttributeValue("String", value) for name, value in whole.items()}
     check_attributes(attributes, context.limits)
     if message_bytes("", attributes) > limits.METADATA_BYTES_MAX:
-        raise InvalidParameterValue(f"The metadata must be shorter than {limits.METADATA_BYTES_MAX} bytes together.")
+        raise InvalidParameterValue(f"The metadata must not exceed {limits.METADATA_BYTES_MAX} bytes in total.")
     return [MetadataKept(queue.id, sequence, whole)]
 
 
 def shown(state: State, queue: Queue, sequence: int) -> dict[str, str]:
-    """The attribute ``KEPT``, where the message has one."""
+    """Return the system attribute ``KEPT`` of a message; empty if the message has no metadata."""
     found = state.metadata.get((queue.id, sequence)) if state.metadata else None
     return {} if found is None else {KEPT: _encode(found.metadata).decode()}
 
 
 class Forgetter:
-    """Goes round the kept metadata, LOOKED_AT_A_STEP at a time, and finds that of messages that are gone."""
+    """A cyclic scan of all metadata that finds metadata of messages that are gone."""
 
     __slots__ = ("_at",)
 
@@ -55,6 +56,7 @@ class Forgetter:
         self._at = 0
 
     def step(self, state: State) -> list[MetadataForgotten]:
+        """Look at the next LOOKED_AT_A_STEP messages; return the mutations that forget metadata of those gone."""
         if self._at >= len(state.metadata):
             self._at = 0
         gone: dict[int, list[int]] = {}

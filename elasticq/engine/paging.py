@@ -1,4 +1,4 @@
-"""Pages of queue names: MaxResults, NextToken. A token says after which name to go on; to clients it is opaque."""
+"""Pages of queue names (MaxResults, NextToken). A token is the encoded last name of a page, opaque to clients."""
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Iterable
@@ -11,9 +11,11 @@ from elasticq.model.errors import InvalidParameterValue
 def page(
     names_behind: Callable[[str], Iterable[str]], max_results: int | None, token: str | None
 ) -> tuple[list[str], str | None]:
-    """The next names in order, and the token for those behind them, which AWS gives only where MaxResults was given.
+    """Return the names of a page, in order, and the token of the next page.
 
-    names_behind: in order, those that come behind a name; no more of them are asked for than are shown, and one.
+    The token is None if no names follow, or if the client gave no MaxResults (as in AWS).
+    names_behind: yields the names that follow a name, in order; at most page size + 1 of them are consumed.
+    Raise InvalidParameterValue if MaxResults or the token is invalid.
     """
     if max_results is not None and not 1 <= max_results <= limits.LIST_RESULTS_MAX:
         raise InvalidParameterValue(
@@ -27,12 +29,15 @@ def page(
 
 
 def token_of(name: str) -> str:
-    """The token of a page that ends with this name."""
+    """Return the token of the page that follows this name."""
     return urlsafe_b64encode(name.encode()).decode("ascii")
 
 
 def read_token(token: str | None) -> str:
-    """The name behind which a page begins; empty for the first page. Raises InvalidParameterValue."""
+    """Return the name after which a page begins; empty for the first page.
+
+    Raise InvalidParameterValue if the token is malformed.
+    """
     if not token:
         return ""
     try:

@@ -1,19 +1,19 @@
-"""Which contents are in memory. No part of the replicated state: members differ, and nobody can tell."""
+"""The set of message contents in memory: local to a member and never visible to clients."""
 
 from typing import Final
 
 from elasticq.engine.state import Queue, State
 from elasticq.engine.stored.mutations import MessageStored
 
-OVERHEAD_BYTES: Final = 464  # what a content costs in memory besides its texts, about
-ATTRIBUTE_BYTES: Final = 160  # the same of an attribute
-GROUP_BYTES: Final = 512  # a group of its own, in its queue's order: nobody knows yet how many will share it
+OVERHEAD_BYTES: Final = 464  # of a content in memory, without its texts; an estimate
+ATTRIBUTE_BYTES: Final = 160  # the same for one attribute
+GROUP_BYTES: Final = 512  # of a group in the queue's order; counted per message, as if each had its own group
 
 
 def content_bytes(content: MessageStored) -> int:
-    """About how many bytes of memory a content takes.
+    """Return about how many bytes of memory a content takes.
 
-    Texts count by their size in memory: one character beyond the BMP makes every character of a text take four bytes.
+    Texts count by their size in memory: one character outside the BMP makes each character of a text take four bytes.
     """
     size_bytes = content.body.__sizeof__() + OVERHEAD_BYTES
     if content.attributes:
@@ -30,12 +30,12 @@ def content_bytes(content: MessageStored) -> int:
 
 
 def weight(content: MessageStored) -> int:
-    """``content_bytes``, and what the message's group may take in its queue's order."""
+    """Return ``content_bytes`` plus the memory that the message's group may take in its queue's order."""
     return content_bytes(content) + (0 if content.group_id is None else GROUP_BYTES)
 
 
 def keep(state: State, queue: Queue, sequence: int, content: MessageStored) -> None:
-    """Put the content of the message ``sequence`` into memory that is not there."""
+    """Put the content of the message ``sequence`` into memory. It must not be there yet."""
     size_bytes = weight(content)
     queue.contents[sequence] = content
     queue.messages.bytes += size_bytes
@@ -43,7 +43,7 @@ def keep(state: State, queue: Queue, sequence: int, content: MessageStored) -> N
 
 
 def drop(state: State, queue: Queue, sequence: int) -> None:
-    """Take the content out of memory if it is there."""
+    """Remove the content of the message ``sequence`` from memory if it is there."""
     content = queue.contents.pop(sequence, None)
     if content is not None:
         size_bytes = weight(content)
@@ -52,9 +52,9 @@ def drop(state: State, queue: Queue, sequence: int) -> None:
 
 
 def admit(state: State, queue_id: int, contents: list[MessageStored]) -> list[int]:
-    """Put contents that were read from disk into memory.
+    """Put contents that were read from disk into memory; return the sequences of those that were added.
 
-    Returns the sequences of those that were not in memory and whose messages still exist.
+    Contents already in memory, and those of messages that are gone, are skipped.
     """
     queue = state.queues.get(queue_id)
     if queue is None:
@@ -69,7 +69,7 @@ def admit(state: State, queue_id: int, contents: list[MessageStored]) -> list[in
 
 
 def evict(state: State, queue_id: int, sequence: int) -> None:
-    """Take a content out of memory that the rows on disk hold."""
+    """Remove a content from memory. The rows on disk must hold it."""
     queue = state.queues.get(queue_id)
     if queue is not None:
         drop(state, queue, sequence)

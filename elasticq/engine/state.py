@@ -1,8 +1,7 @@
-"""All that a member knows: queues with their rows, names, the invocation log. Only ``apply`` writes it.
+"""The state of one member: queues with their rows, names, histories and all other objects. Only ``apply`` writes it.
 
-What is not here is on disk: contents of messages may leave memory (residency.py)
-once the rows on disk hold them. Where delivery stands is always here, and for
-messages that were never touched it is a range of sequences.
+The delivery state of every message is in memory. For messages that were never received nor delayed, it is a range of
+sequences. Contents of messages may leave memory once the rows on disk hold them (residency.py).
 """
 
 from collections import deque
@@ -36,20 +35,25 @@ from elasticq.model.errors import QueueDoesNotExist, SqsError
 
 COPY_TO = "elasticq.CopyTo"
 MOVE_TO = "elasticq.MoveTo"
-"""Names of queues; only settings set these, see forwards.py."""
+"""Internal attributes that contain the name of a queue. Only the configuration sets them, see redrive/forwards.py."""
 HIDDEN = (SCOPE_AT_CREATION, COPY_TO, MOVE_TO)
+"""Stored attributes that clients never see."""
 
 SENT_ID_GENERATION_MS = 600_000
-"""Few generations for an hour; an id that is free again is forgotten as much later at most."""
+"""The length of a generation of deduplication ids. An expired id stays in memory for at most this time."""
 
 
 class Messages:
     """The messages of one queue between two purges.
 
-    rows: of messages that were received, by sequence; contents: those in memory; issued: the sequences that
-    may exist, its front trimmed by the sweeper; bytes: weight of ``contents``; late: a heap of (sent_ms,
-    sequence) of the dead letters that came while this member lived, older than what stands before them; swept: up to
-    which sequence this round looked for messages that were delivered long ago.
+    rows: the delivery state of messages, by sequence; which messages have a row: ``Queue.keeps``.
+    contents: the contents in memory, by sequence.
+    issued: ranges of the sequences whose messages may exist; the sweeper trims its front.
+    ages: the approximate send time of each message.
+    bytes: the weight of ``contents``.
+    late: a heap of (sent_ms, sequence) of the dead letters that arrived while this process ran. They are older than
+    the messages in front of them.
+    swept: the sequence up to which the sweeper's round has looked for messages delivered too long ago.
     """
 
     __slots__ = ("ages", "bytes", "contents", "issued", "late", "order", "rows", "swept")
@@ -62,7 +66,7 @@ class Messages:
         self.late: list[tuple[int, int]] = []
         self.order: Order
         if partitions:
-            assert kind.partitioned is not None, "a queue of another kind has none"
+            assert kind.partitioned is not None, "only a kind of queue that supports partitions has any"
             self.order = kind.partitioned(self.rows, self.contents, grace, self.ages, partitions)
         else:
             self.order = kind.order(self.rows, self.contents, grace, self.ages)
@@ -71,14 +75,14 @@ class Messages:
 
 
 class Queue:
-    """One queue: its attributes, its messages, and its ordering policy over them.
+    """A queue: its attributes, its messages and the order over them.
 
     account: its owner (names.py).
-    attributes: what was set, as AWS writes it; rules and the fields from ``delay_s`` on are the same, parsed.
-    unreadable: names of attributes whose values are damaged; they count as absent.
-    kind: is said at its creation and never changes. sharing: how its groups share; None: as in SQS; turns: what is
-    stored of that.
-    watermark: messages below it are purged.
+    attributes: the attributes that were set, as texts. ``_parse`` parses them into ``rules``, ``delay_s`` and others.
+    unreadable: names of the attributes whose stored values are damaged; they count as absent.
+    kind: set at its creation, never changes.
+    sharing: the fair-share settings of its groups; None: as in SQS. turns: the stored turns of its groups.
+    watermark: all messages with a lower sequence are purged.
     """
 
     __slots__ = (
@@ -147,38 +151,38 @@ class Queue:
         self.set_attributes(attributes)
 
     def hold(self, messages: Messages) -> None:
-        """Make these the messages of the queue."""
+        """Replace the messages of the queue by ``messages``."""
         self.messages = messages
         self.rows = messages.rows
         self.contents = messages.contents
         self.issued = messages.issued
         self.ages = messages.ages
         self.order = messages.order
-        self._share()
-        self._tell_order()
+        self._replace_order()
+        self._configure_order()
 
-    def _share(self) -> None:
-        """Let the groups share as the attributes say: in another order, which knows what this one does."""
+    def _replace_order(self) -> None:
+        """Replace the order by one that follows ``sharing`` and has the same messages."""
         if self.kind.shared is not None:
             self.order = self.messages.order = self.kind.shared(self.order, self.sharing, self.turns)
 
-    def _tell_order(self) -> None:
+    def _configure_order(self) -> None:
         self.order.set_delay(self.delay_s * 1_000)
         if self.kind.has_priorities:
             self.order.set_default_priority(self.default_priority)
 
     def set_attributes(self, attributes: dict[str, str]) -> None:
-        """Follow ``attributes``; those that cannot be read count as absent, and are named in ``unreadable``."""
+        """Set the attributes. Those that cannot be read count as absent; ``unreadable`` contains their names."""
         self.attributes = attributes
         self.unreadable = frozenset()
         try:
-            self._follow(attributes)
+            self._parse(attributes)
         except (ValueError, SqsError):
             self.unreadable = unreadable(attributes)
-            self._follow({name: value for name, value in attributes.items() if name not in self.unreadable})
+            self._parse({name: value for name, value in attributes.items() if name not in self.unreadable})
 
-    def _follow(self, attributes: dict[str, str]) -> None:
-        """Raises ValueError or SqsError for a value that cannot be read."""
+    def _parse(self, attributes: dict[str, str]) -> None:
+        """Parse the attributes into fields. Raise ValueError or SqsError for a value that cannot be read."""
 
         def number(name: str, default: int) -> int:
             return int(attributes.get(name, default))
@@ -188,8 +192,8 @@ class Queue:
         sharing = sharing_of(attributes) if self.kind.shared is not None else None
         if sharing is not None or self.sharing is not None:
             self.sharing = sharing
-            self._share()
-        self._tell_order()
+            self._replace_order()
+        self._configure_order()
         self.message_bytes_max = number("MaximumMessageSize", limits.BODY_BYTES_MAX)
         self.retention_ms = number("MessageRetentionPeriod", limits.RETENTION_S_DEFAULT) * 1_000
         self.wait_s = number("ReceiveMessageWaitTimeSeconds", limits.WAIT_S_DEFAULT)
@@ -203,63 +207,65 @@ class Queue:
         self.redrive: Redrive | None = read_policy(redrive, self.account) if redrive else None
 
     def row(self, sequence: int) -> Row | None:
-        """The delivery state of a message; None if there is no such message."""
+        """Return the delivery state of a message, or None if there is no such message."""
         row = self.rows.get(sequence)
         return row if row is not None else self.order.rowless(sequence)
 
     def sent_by_ms(self, sequence: int) -> int:
-        """When the message was sent; a time at or after that where its contents are not in memory (``ages``)."""
+        """Return when the message was sent. If its content is not in memory, the time may be later (``ages``)."""
         content = self.contents.get(sequence)
         return content.sent_ms if content is not None else self.ages.sent_by_ms(sequence)
 
     def keeps(self, row: Row) -> bool:
-        """Whether ``rows`` holds messages whose delivery stands so; of others the order alone knows that.
+        """Return whether ``rows`` holds a message with this delivery state. If not, only the order knows the state.
 
-        A kind that delays messages has an order that knows when each comes which was never received.
+        ``rows`` holds every message that was received. It holds delayed ones only in kinds without ``delays_messages``.
+        In the other kinds the order has their deadlines.
         """
         return row.delivery_number > 0 or (row is not UNTOUCHED and not self.kind.delays_messages)
 
     def join(self, sequence: int, group: str) -> None:
-        """The message is of this group; the first one of all may change the queue's order."""
+        """Put the message into this group. The first message with a group may replace the queue's order."""
         order = self.order
         if not order.has_groups:
             order = self.order = self.messages.order = self.kind.grouped(order)
         order.join(sequence, group)
 
     def delayed_until_ms(self, now_ms: int) -> int:
-        """``visible_at_ms`` of a message that arrives now without a delay of its own."""
+        """Return the ``visible_at_ms`` to store for a message that arrives now without its own delay; 0: none."""
         return now_ms + self.delay_s * 1_000 if self.delay_s and self.kind.delays_messages else 0
 
     @property
     def may_block(self) -> bool:
-        """Whether the removal of a message in flight may let others go that it kept back."""
+        """Return whether a message in flight may block others, so its removal may make them available."""
         return self.kind.blocks_groups or self.order.limits_groups
 
     @property
     def partitions(self) -> int:
-        """How many partitions it has, which is said at its creation and never changes; 0: none."""
+        """Return the number of partitions, which is set at creation and never changes; 0: none."""
         return partitions_of(self.attributes) if self.kind.partitioned is not None else 0
 
     @property
     def count(self) -> int:
-        """How many messages there are, in memory or on disk."""
+        """Return the number of messages, in any state and with contents in memory or on disk."""
         return len(self.rows) + self.order.rowless_count
 
     @property
     def is_cold(self) -> bool:
-        """Whether some contents are on disk only."""
+        """Return whether the contents of some messages are on disk only."""
         return len(self.contents) < len(self.rows) + self.order.rowless_count
 
     def expired_before_ms(self, now_ms: int) -> int:
-        """Messages sent at this time or before have outlived the retention period.
+        """Return the time such that messages sent at or before it have exceeded the retention period.
 
-        In a queue with a schedule that counts from the delivery, and the sweeper alone looks at it (sweep.delivered).
+        In a queue with a schedule, retention counts from the delivery, so this returns an earlier time. There the
+        sweeper finds the expired messages (sweep.delivered).
         """
         return now_ms - self.retention_ms - (limits.SCHEDULE_MS_MAX if self.is_scheduled else 0)
 
 
 class State:
-    """The rows of one member and their indexes."""
+    """The rows of one member, and the indexes over them."""
 
     __slots__ = (
         "ahead_ms",
@@ -294,40 +300,40 @@ class State:
     def __init__(self) -> None:
         self.cluster_id = ""
         self.mac_key = b""
-        self.identity = Identity(b"\0")  # until ClusterFounded is applied nothing is minted
+        self.identity = Identity(b"\0")  # a placeholder; no ids are made before ClusterFounded is applied
         self.feature_level = 0
         self.takeover_term = 0
-        self.ahead_ms = 0  # of real time: the sum of what tests advanced the clock by
+        self.ahead_ms = 0  # cluster time minus real time: the sum of the clock advances of tests
         self.grace = Grace()
         self.queues: dict[int, Queue] = {}
-        self.deleted_queues: dict[int, Queue] = {}  # deleted less than 60 s ago
+        self.deleted_queues: dict[int, Queue] = {}  # deleted; QueueReclaimed removes them after 60 s
         self.names: QueueNames[Queue] = QueueNames()
         self.groups = Groups(self.names)
         self.sources = DeadLetterSources()
         self.names.follower = self._queue_named
-        self.deleted_names: dict[tuple[str, str], int] = {}  # when; for the 60-second rule
+        self.deleted_names: dict[tuple[str, str], int] = {}  # the time of deletion, for the 60-second rule
         self.last_queue_id = 0
         self.invocations = History()
         self.sent_ids = Invocations(0, SENT_ID_GENERATION_MS)
         self.tables: dict[str, dict[Any, Any]] = {table.name: {} for table in TABLES if table.is_plain}
         self.move_tasks: dict[int, MoveTaskSet] = self.tables[MOVE_TASKS.name]  # by number
-        self.moving: dict[int, MoveTaskSet] = {}  # those that are not over
+        self.moving: dict[int, MoveTaskSet] = {}  # the unfinished ones
         self.leases = Leases()
-        self.turns: dict[int, dict[str, Stored]] = {}  # by queue, and there by path: see ordering/shares.py
+        self.turns: dict[int, dict[str, Stored]] = {}  # by queue id, then by path: see ordering/shares.py
         self.topics = Topics()
-        self.publishes: dict[int, PublishSet] = self.tables[PUBLISHES.name]  # those that are not delivered yet
-        self.metadata: dict[tuple[int, int], MetadataKept] = self.tables[METADATA.name]  # by queue and sequence
+        self.publishes: dict[int, PublishSet] = self.tables[PUBLISHES.name]  # the undelivered ones
+        self.metadata: dict[tuple[int, int], MetadataKept] = self.tables[METADATA.name]  # by queue id and sequence
         self.contents_bytes = 0  # weight of all contents in memory
         self.index = 0  # of the log entry that is being applied
-        self.trash: deque[tuple[int, Messages]] = deque()  # purged at this index; emptied in steps
+        self.trash: deque[tuple[int, Messages]] = deque()  # (index of the purge, its messages); emptied in steps
 
     def _queue_named(self, key: tuple[str, str], queue: Queue | None) -> None:
-        """Note that ``queue`` has this name from now on, or that no queue has it."""
+        """Update the indexes after a name was given to ``queue``, or was removed (None)."""
         self.groups.queue_named(key, queue)
         self.sources.put(key, None if queue is None else queue.redrive)
 
     def queue(self, account: str, name: str) -> Queue:
-        """Raises QueueDoesNotExist."""
+        """Return the queue of this owner and name. Raise QueueDoesNotExist if there is none."""
         try:
             return self.names[(account, name)]
         except KeyError:

@@ -1,7 +1,7 @@
-"""Stored attributes of queues that cannot be read, found by the readers that the engine applies to them.
+"""The search for stored attributes of queues that cannot be read.
 
-What a call may store is checked where it is called (queue_attributes.py). A stored value that cannot be read is
-damage: it counts as absent, is kept as it is, and is reported. It never keeps a member from starting.
+Values in calls are checked before they are stored (actions/queue_attributes.py). So a stored value that cannot be read
+is damaged. It counts as absent, stays stored, and is reported. It never keeps a member from starting.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ READERS: Final[dict[str, Callable[[str], object]]] = {
     WEIGHTS: read_weights,
     POLICY: lambda value: read_policy(value, DEFAULT_ACCOUNT),
 }
-"""How the engine reads each attribute that is more than a text. A reader raises ValueError or SqsError."""
+"""The function that parses each attribute which is not plain text. It raises ValueError or SqsError for a bad value."""
 
 
 def unreadable(attributes: dict[str, str]) -> frozenset[str]:

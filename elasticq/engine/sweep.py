@@ -1,9 +1,8 @@
-"""Background work in bounded steps: what expired goes, the memory of what was purged is given back.
+"""Background work in bounded steps: the removal of what expired, and the release of memory after purges.
 
-The master's tick asks for the next step and proposes what it gets, so that the
-work is replicated and goes on after a failover: the messages themselves say what
-is left to do. Purged messages are gone by their watermark; each member empties
-its own memory of them.
+The master's tick calls the next step and proposes its mutations. So the removals are replicated. After a failover the
+new master continues, because the rows show what is left to do. Purged messages are gone at once, because they are below
+the watermark; each member releases its own memory of them.
 """
 
 from heapq import heappop
@@ -29,13 +28,16 @@ from elasticq.model.limits import (
 QUEUES_A_STEP = 200
 LEASES_A_STEP = 200
 COUNTED_MAX = 50_000
-TRIMMED_MAX = 20_000  # sequences without a message that one look passes over
+TRIMMED_MAX = 20_000  # sequences without a message that one call skips
 RECLAIMED_A_STEP = 5_000
 LOOKED_AT_A_STEP = 5_000
 
 
 def removable(queue: Queue, now_ms: int, limit: int = MUTATION_ROWS_MAX) -> list[int]:
-    """Sequences of messages that have expired, oldest first, at most ``limit``; nothing that lives lies between."""
+    """Return the sequences of up to ``limit`` expired messages from the front of the queue, oldest first.
+
+    No unexpired message is between them, so one RangeRemoved can remove them.
+    """
     _trim(queue)
     gone_before_ms = queue.expired_before_ms(now_ms)
     found: list[int] = []
@@ -48,12 +50,15 @@ def removable(queue: Queue, now_ms: int, limit: int = MUTATION_ROWS_MAX) -> list
             if len(found) == limit:
                 break
         else:
-            break  # sent times grow with sequences: nothing behind it has expired
+            break  # send times grow with sequences, so no message after it has expired
     return found
 
 
 def overdue(queue: Queue, now_ms: int, limit: int = MUTATION_ROWS_MAX) -> list[int]:
-    """Dead letters that have expired, wherever they stand: they are as old as when they were sent, not moved."""
+    """Remove up to ``limit`` expired dead letters from the heap ``late``; return those whose messages still exist.
+
+    Their age counts from the first send, not from the move, so they may be behind unexpired messages.
+    """
     gone_before_ms = queue.expired_before_ms(now_ms)
     late = queue.messages.late
     found: list[int] = []
@@ -65,10 +70,10 @@ def overdue(queue: Queue, now_ms: int, limit: int = MUTATION_ROWS_MAX) -> list[i
 
 
 def delivered(queue: Queue, now_ms: int, limit: int = MUTATION_ROWS_MAX) -> list[int]:
-    """Messages of a queue with a schedule that could be received for longer than the retention period.
+    """Return up to ``limit`` messages of a queue with a schedule that exceeded the retention period.
 
-    Looks at a part of the queue, and at the next one the next time. The row says since when: until the first receive
-    its deadline, from then on that receive.
+    It counts from the time at which a message became receivable: the first receive, before that the scheduled time.
+    Each call looks at the next LOOKED_AT_A_STEP messages of the queue, in a cycle.
     """
     gone_before_ms = now_ms - queue.retention_ms
     messages, found = queue.messages, list[int]()
@@ -87,7 +92,7 @@ def delivered(queue: Queue, now_ms: int, limit: int = MUTATION_ROWS_MAX) -> list
 
 
 def _expired(queue: Queue, now_ms: int) -> list[int]:
-    """The messages that ``removable`` and ``overdue`` would find, up to COUNTED_MAX each."""
+    """Return the messages that ``removable`` and ``overdue`` would find, up to COUNTED_MAX from each."""
     expired = removable(queue, now_ms, COUNTED_MAX)
     gone_before_ms = queue.expired_before_ms(now_ms)
     late = queue.messages.late
@@ -99,7 +104,7 @@ def _expired(queue: Queue, now_ms: int) -> list[int]:
 
 
 def _trim(queue: Queue) -> None:
-    """Forget leading sequences that have no message any more."""
+    """Remove leading sequences without a message from ``issued``, up to TRIMMED_MAX."""
     for _ in range(TRIMMED_MAX):
         first = queue.issued.first()
         if first is None or queue.row(first) is not None:
@@ -108,7 +113,10 @@ def _trim(queue: Queue) -> None:
 
 
 def reclaim(state: State, committed_index: int) -> bool:
-    """Give back some memory of what was purged at ``committed_index`` or before; True if there is more."""
+    """Release some memory of messages purged at ``committed_index`` or before; return whether more is left.
+
+    A later purge may still be rolled back, so its messages stay.
+    """
     trash = state.trash
     for _ in range(RECLAIMED_A_STEP):
         if not trash or trash[0][0] > committed_index:
@@ -124,7 +132,10 @@ def reclaim(state: State, committed_index: int) -> bool:
 
 
 def expired_counts(queue: Queue, now_ms: int) -> Counts:
-    """How many of the queue's counted messages have expired; a longer backlog than COUNTED_MAX is swept soon."""
+    """Return how many of the visible, in-flight and delayed messages have expired.
+
+    It counts up to COUNTED_MAX; the sweeper soon removes a longer backlog.
+    """
     counts = Counts(visible=0, in_flight=0, delayed=0)
     for sequence in _expired(queue, now_ms):
         if queue.order.is_in_flight(sequence, now_ms):
@@ -137,9 +148,9 @@ def expired_counts(queue: Queue, now_ms: int) -> Counts:
 
 
 class Sweeper:
-    """Goes round all queues, QUEUES_A_STEP at a time, deleted ones first; then round the leases.
+    """A cyclic sweep over deleted queues, all queues, metadata and leases.
 
-    tally: where the expired messages are counted.
+    tally: the counters to which the expired messages are added.
     """
 
     __slots__ = ("_due", "_due_leases", "_forgetter", "_tally")
@@ -151,7 +162,7 @@ class Sweeper:
         self._forgetter = Forgetter()
 
     def step(self, state: State, now_ms: int) -> tuple[list[m.Mutation], bool]:
-        """The next step's mutations, and whether more is waiting already."""
+        """Return the mutations of the next step, and whether more work is already due."""
         found: list[m.Mutation] = [
             mutation
             for queue in islice(state.deleted_queues.values(), QUEUES_A_STEP)
@@ -194,11 +205,15 @@ class Sweeper:
                 return found, True
         if state.metadata:
             found += self._forgetter.step(state)
-        ended, is_more = self._leases(state, now_ms)
+        ended, is_more = self._sweep_leases(state, now_ms)
         return found + ended, is_more or has_more_deleted
 
-    def _leases(self, state: State, now_ms: int) -> tuple[list[m.Mutation], bool]:
-        """The end of some whose time is up is written down, some that ended long ago are forgotten."""
+    def _sweep_leases(self, state: State, now_ms: int) -> tuple[list[m.Mutation], bool]:
+        """Return the mutations that end expired leases and forget old ones, and whether more leases are to forget.
+
+        A lease is kept for LEASE_KEPT_MS after its end. If there are more leases than half of LEASES_MAX, those that
+        ended first are kept for LEASE_KEPT_MIN_MS only.
+        """
         leases = state.leases
         if not self._due_leases:
             self._due_leases = list(leases.living)
@@ -208,11 +223,11 @@ class Sweeper:
             lease = leases.living.get(key)
             if lease is not None and not lease.lives(state.grace, now_ms):
                 found.append(lease.as_set(key, ended_ms=now_ms, state=m.LEASE_EXPIRED))
-        room = max(LEASES_MAX // 2 - len(leases.living), 0)
-        crowd = len(leases.ended) - room
+        ended_max = max(LEASES_MAX // 2 - len(leases.living), 0)
+        surplus = len(leases.ended) - ended_max
         old = 0
         for key, lease in islice(leases.ended.items(), LEASES_A_STEP):
-            kept_ms = LEASE_KEPT_MIN_MS if old < crowd else LEASE_KEPT_MS
+            kept_ms = LEASE_KEPT_MIN_MS if old < surplus else LEASE_KEPT_MS
             if now_ms < lease.ended_ms + kept_ms:
                 break
             old += 1

@@ -1,15 +1,15 @@
-"""What a master did since its process began, for the metrics: counted where it is done, no part of the state, not kept.
+"""Counters of a master's work since its process started, for the metrics.
 
-Work that is rolled back with its entry stays counted: these are figures for people.
+They are in memory only, neither replicated nor persisted. Work that is rolled back stays counted.
 """
 
 from elasticq.engine.state import State
 
 
 class Copies:
-    """What became of the copies that one subscription was to get.
+    """Counts of the copies that one subscription should get.
 
-    delivered: stored in its queue; dead_lettered: in the dead-letter queue instead; failed: stored nowhere.
+    delivered: stored in its queue; dead_lettered: stored in its dead-letter queue instead; failed: stored nowhere.
     """
 
     __slots__ = ("dead_lettered", "delivered", "failed")
@@ -21,9 +21,10 @@ class Copies:
 
 
 class Tally:
-    """expired: messages that outlived their retention and were removed, by the id of their queue.
+    """The counters of one process.
 
-    copies: by the number of the subscription.
+    expired: numbers of messages that were removed after their retention period, by the id of their queue.
+    copies: counts of copies, by the number of the subscription.
     """
 
     __slots__ = ("copies", "expired")
@@ -36,14 +37,14 @@ class Tally:
         self.expired[queue_id] = self.expired.get(queue_id, 0) + count
 
     def of(self, subscription: int) -> Copies:
-        """Return the counts of a subscription, to be added to."""
+        """Return the counts of a subscription. The caller may add to them."""
         found = self.copies.get(subscription)
         if found is None:
             found = self.copies[subscription] = Copies()
         return found
 
     def forget(self, state: State) -> None:
-        """Drop the counts of what is gone, so that there are never many more of them than queues and subscriptions."""
+        """Drop the counts of queues and subscriptions that are gone, to bound the memory."""
         if len(self.expired) > len(state.queues):
             self.expired = {key: count for key, count in self.expired.items() if key in state.queues}
         topics = state.topics

@@ -1,4 +1,4 @@
-"""What a queue whose groups share stores of their turns (ordering/shares.py), as mutations."""
+"""Mutations that persist the turns of a fair-share queue (ordering/shares.py)."""
 
 from itertools import islice
 
@@ -9,22 +9,23 @@ from elasticq.model.limits import MUTATION_ROWS_MAX
 
 
 def taken(queue: Queue, sequences: list[int]) -> list[m.Mutation]:
-    """Returns what goes into the entry in which these messages, which were chosen, are handed out."""
+    """Return the mutations to put into the entry that hands out these chosen messages."""
     found = queue.order.turns(sequences)
     return stored(queue, found) if found else []
 
 
 def kept(queue: Queue) -> list[m.Mutation]:
-    """Returns all that is stored, for a member that knows nothing; sorted, so that equal states are told alike."""
+    """Return the mutations that store all turns of the queue, for a dump, sorted by path."""
     return stored(queue, {path: queue.turns[path] for path in sorted(queue.turns)})
 
 
 def forgotten(queue: Queue) -> list[m.Mutation]:
-    """Returns a first step, or the only one, after which nothing is stored."""
+    """Return a mutation that removes up to MUTATION_ROWS_MAX stored turns of the queue; none if it has no turns."""
     return stored(queue, dict.fromkeys(islice(queue.turns, MUTATION_ROWS_MAX), (0, GONE, 0)))
 
 
 def stored(queue: Queue, found: dict[str, Stored]) -> list[m.Mutation]:
+    """Return the mutations that store these turns, by path."""
     turns = list(found.items())
     return [
         m.TurnsSet(

@@ -1,1 +1,1 @@
-"""The SQS port: bytes from clients to commands, results to bytes."""
+"""The SQS port: it turns the bytes of clients into commands, and results into bytes."""

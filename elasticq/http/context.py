@@ -1,4 +1,4 @@
-"""What the connections of one SQS port share: runtime, readers, counters, and the sweep of deadlines."""
+"""The state that all connections of one SQS port share: runtime, readers, counters, and the sweep of deadlines."""
 
 import asyncio
 from collections import Counter
@@ -38,18 +38,18 @@ SWEEP_S = 1.0
 BUSY_TEXT: Final = "The server is busy with other requests; try again."
 STOPPING_TEXT: Final = "The server is stopping."
 DECODED_TIMES: Final = 20
-"""How many times its JSON a list of short texts takes in memory: 80 bytes for a text of one letter, and its place."""
+"""A list of short texts takes up to 20 times its JSON in memory: 80 bytes per text of one letter, and a pointer."""
 WAITING_FREE_BYTES: Final = 10_240
-"""A waiting command that takes no more memory is not counted; nearly none takes more."""
+"""The memory of a waiting command is counted only if it is larger. Nearly all commands are smaller."""
 SMALL_BYTES: Final = 16_384
-"""One connection may buffer so much though all together exceed their bound, until they exceed it by half."""
+"""A connection may buffer this much even if all together exceed their bound, up to 1.5 times that bound."""
 
 
 class Connection(Protocol):
-    """What the server context and the slow path want of a connection.
+    """A connection, as the server context and the slow path use it.
 
-    slow_request: head and body of the request that the slow path answers, None between two.
-    origin: where the client's calls come from, None where no policy asks for it.
+    slow_request: head and body of the request that the slow path answers, or None.
+    origin: the source of the client's calls, None if policies are not enforced.
     """
 
     deadline_ms: int
@@ -57,65 +57,66 @@ class Connection(Protocol):
     origin: Origin | None
 
     def expire(self) -> None:
-        """End, as the deadline is past."""
+        """End the connection because its deadline has passed."""
 
     def stop(self) -> None:
-        """The server stops: end now if no request is in progress, else after its reply."""
+        """End the connection because the server stops: now, or after the reply of a request in progress."""
 
     def abort(self) -> None:
         """Break the connection at once."""
 
     def submit_by(self, submit: Submit) -> None:
-        """Submit calls by this function from now on."""
+        """Submit all later calls with this function."""
 
     def hold(self, size_bytes: int) -> None:
-        """Count so much memory to this connection until the next call; 0: none."""
+        """Count this much memory for this connection until the next ``hold``; 0 for none."""
 
     def slow_ended(self, *, keeps_open: bool) -> None:
-        """The slow path has written its answer; ``keeps_open`` is False where it closes the connection after it."""
+        """Go on after the slow path has written its answer. ``keeps_open``: False if aiohttp closes the connection."""
 
 
 class SlowPath(Protocol):
-    """What a connection and the server context want of aiohttp's part of the port (slow.py)."""
+    """The aiohttp part of the port (pages/slow.py), as a connection and the server context use it."""
 
     def handler(self) -> "RequestHandler":
-        """A protocol of aiohttp for one connection."""
+        """Return a protocol of aiohttp for one connection."""
 
     async def close(self) -> None:
-        """End every request that it still has."""
+        """End every request that is still in progress."""
 
 
 def rest_bytes(body_bytes: int) -> int:
-    """Return how much memory a body of REST takes at most: of a long one the number of texts is bounded."""
+    """Return an upper bound of a REST body's memory in bytes. The number of texts in a long body is bounded."""
     return min(body_bytes * DECODED_TIMES, body_bytes + SMALL_REQUEST_BYTES_MAX * DECODED_TIMES)
 
 
 def command_bytes(command: Command, body_bytes: int) -> int:
-    """Return how much memory ``command`` takes at most while it waits.
+    """Return an upper bound of the memory of ``command`` in bytes while it waits.
 
-    A send takes its message; a receive may be lists of short texts, which take many times their JSON.
+    A send takes as much as its body. A receive may have lists of short texts, which take many times their JSON.
     """
     return body_bytes * DECODED_TIMES if type(command) is ReceiveMessage else body_bytes
 
 
 class ServerContext:
-    """What all connections of the port share. One sweep a second judges deadlines, instead of a timer for each.
+    """The state that all connections of the port share. One sweep a second checks all deadlines, without timers.
 
-    context_path: "/x" before all paths, in queue URLs too.
-    auth: off, lax or strict; browsers: judges which web pages may ask, None where all may (csrf = "off").
-    submit: the function by which calls reach the runtime; another one only while a test's faults are in force.
-    page_url: of the admin port, which shows the queues to people; empty where there is none.
-    own_region: node.region, or empty where queues are not told apart by regions.
-    slow_path: aiohttp's part; None until a connection needs it and sets it.
-    services: the APIs that are spoken on the port; the first one has JSON 1.0, too.
-    certificate: gives the PEM text that notifications are verified with; None until whoever signs them sets it.
+    context_path: a prefix such as "/x" of all paths, also in queue URLs.
+    auth: off, lax or strict.
+    browsers: decides which web pages may send requests; None if all may (csrf = "off").
+    submit: submits a call to the runtime; ``Faults.submit`` while a test's faults are in force.
+    page_url: the URL of the admin port's pages; empty if there are none.
+    own_region: node.region; empty if all regions share their queues.
+    slow_path: the aiohttp part; None until a connection needs it and sets it.
+    services: the APIs of the port. Only the first one also has JSON 1.0.
+    certificate: returns the PEM text that verifies notifications; None until the start of the server sets it.
     """
 
     __slots__ = (
         "_due_s",
         "_is_strict",
+        "_logged_attributes",
         "_timer",
-        "_told",
         "_wall_clock",
         "addresses",
         "authenticator",
@@ -207,8 +208,8 @@ class ServerContext:
         )
         self.responses = Responses(entropy, wall_s)
         self.connections: set[Connection] = set()
-        self.addresses: Counter[str] = Counter()  # connections of each, where they are bounded
-        self.streams: Counter[str] = Counter()  # of REST, by address
+        self.addresses: Counter[str] = Counter()  # connections by address, if these are bounded
+        self.streams: Counter[str] = Counter()  # event streams of REST, by address
         self.outbox = Outbox(loop)
         self.buffers_bytes = 0
         self.hot_requests = 0
@@ -218,7 +219,7 @@ class ServerContext:
         self.idle_until_ms = self.now_ms + self.bounds.idle_ms
         self.slow_path: SlowPath | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._told: set[str] = set()
+        self._logged_attributes: set[str] = set()
 
     def _submit_by(self, submit: Submit) -> None:
         self.submit = submit
@@ -226,31 +227,31 @@ class ServerContext:
             connection.submit_by(submit)
 
     def _is_foreign(self, host: str) -> bool:
-        """Tell whether a web page could have been served under this host name, so that the request must be judged.
+        """Return whether ``host`` may belong to a foreign web page, so that ``refusal`` must check the request.
 
-        With auth = strict none is: no page has the secret to sign with.
+        With auth = strict it is False: a page has no secret to sign with.
         """
         return self.browsers is not None and not self._is_strict and not self.browsers.is_allowed_host(host)
 
     def refusal(self, header: Callable[[str], str | None]) -> str:
-        """Return why a request with these headers is refused; empty if it may be answered."""
+        """Return why a request with these headers must be refused; empty if it may be answered."""
         return "" if self.browsers is None else self.browsers.refusal(header, is_unsigned=not self._is_strict)
 
     def buffer(self, old_bytes: int, new_bytes: int) -> bool:
-        """Note that a connection buffers ``new_bytes`` instead of ``old_bytes``; False if there is no room for them."""
+        """Count ``new_bytes`` for a connection instead of ``old_bytes``. Return False if that is too much."""
         self.buffers_bytes += new_bytes - old_bytes
-        return new_bytes <= old_bytes or self._is_bearable(self.buffers_bytes, new_bytes)
+        return new_bytes <= old_bytes or self._fits(self.buffers_bytes, new_bytes)
 
     @property
     def is_full(self) -> bool:
-        """Whether connections buffer so much that no more long replies are written."""
+        """Return whether connections buffer so much that the answers of receives are no longer written."""
         return self.buffers_bytes > self.bounds.buffers_bytes_max
 
     def has_room(self, new_bytes: int) -> bool:
-        """Tell whether one connection may buffer so many bytes more."""
-        return self._is_bearable(self.buffers_bytes + new_bytes, new_bytes)
+        """Return whether one connection may buffer ``new_bytes`` more."""
+        return self._fits(self.buffers_bytes + new_bytes, new_bytes)
 
-    def _is_bearable(self, buffers_bytes: int, of_one_bytes: int) -> bool:
+    def _fits(self, buffers_bytes: int, of_one_bytes: int) -> bool:
         bytes_max = self.bounds.buffers_bytes_max
         if buffers_bytes <= bytes_max:
             return True
@@ -277,9 +278,9 @@ class ServerContext:
         began_s: float,
         head: Head,
     ) -> None:
-        """Count an answered request, and log it where asked to; the hot path does both itself for plain successes.
+        """Count an answered request, and log it if the settings ask for it. The hot path does both for plain successes.
 
-        action: empty where the request named none; command: None where none could be read.
+        action: empty if the request named none. command: None if none could be read.
         """
         is_slow, code = False, "OK"
         if isinstance(outcome, StaleResult):
@@ -289,7 +290,7 @@ class ServerContext:
             self.meter.failed(action, code)
         elif status == 200:
             is_slow = self.meter.counts[action](command, account, outcome, began_s)
-        else:  # it was done, and could not be written
+        else:  # it was executed, but its answer could not be encoded
             code = InternalFailure.code
             self.meter.failed(action, code)
         if is_slow or status != 200 or self.request_log.everything:
@@ -298,30 +299,30 @@ class ServerContext:
             )
 
     def sweep(self) -> None:
-        """Renew clock and date, and end every connection that is past its deadline."""
+        """Update clock and date, and end every connection whose deadline has passed."""
         self.now_ms = now_ms = self.clock()
         self.idle_until_ms = now_ms + self.bounds.idle_ms
         wall_s = self._wall_clock() // 1_000
         self.responses.refresh(wall_s)
-        self._tell_ignored()
+        self._log_ignored_attributes()
         if self.authenticator is not None:
             self.authenticator.now_s = wall_s
         for connection in [one for one in self.connections if one.deadline_ms < now_ms]:
             connection.expire()
 
-    def _tell_ignored(self) -> None:
-        """Log, once for each name, the attributes of queues that were passed over; the node bounds how many."""
-        for name in sorted(self.runtime.ignored_attributes() - self._told):
+    def _log_ignored_attributes(self) -> None:
+        """Log each queue attribute that the node ignored, once per name. The node bounds their number."""
+        for name in sorted(self.runtime.ignored_attributes() - self._logged_attributes):
             _log.warning("unknown_attribute_ignored", extra={"fields": {"attribute": name}})
-            self._told.add(name)
+            self._logged_attributes.add(name)
 
     async def stop(self, patience_s: float) -> None:
-        """End every connection: at once if idle, else after its reply, at the latest after ``patience_s``."""
+        """End every connection: idle ones at once, others after their reply, all after ``patience_s`` seconds."""
         self.stopping = True
         self.faults.stop()
         until_ms = self.clock() + int(patience_s * 1_000)
         while self.connections and self.clock() < until_ms:
-            self.runtime.close_waiters()  # again each time: a body may have been under way
+            self.runtime.close_waiters()  # in each round, because more requests may have become complete
             for connection in list(self.connections):
                 connection.stop()
             await asyncio.sleep(0.01)

@@ -1,18 +1,19 @@
-"""Faults that tests order at the SQS port: calls and deliveries that are lost, doubled, late, out of order, or refused.
+"""Faults that tests order at the SQS port: calls and deliveries are lost, doubled, late, out of order, or refused.
 
-A connection hands its calls to ``ServerContext.submit``. Without a fault in force that is
-the runtime itself; with one it is ``Faults.submit``, so that a server without
-faults pays nothing. What a fault does is what a client of AWS may see:
+A connection passes its calls to ``ServerContext.submit``. That is the runtime's
+own function while no fault is in force, and ``Faults.submit`` otherwise. So a
+server without faults pays nothing. A client of AWS may see each of these faults:
 
-    drop_request   the connection breaks before anything was done
-    drop_response  it was done, and the connection breaks before the answer
-    drop           a receive's answer is empty, its messages come again after their visibility timeout
-    duplicate      a receive's messages come with the next receive again, though they be deleted; others: done twice
-    delay          done after ``delay_ms``
-    reorder        a receive gets what comes behind what it would have got, which comes later
-    throttle, error500, error503   refused, nothing was done
+    drop_request   the connection breaks before the call is executed
+    drop_response  the call is executed, and the connection breaks before the answer
+    drop           a receive's answer is empty; its messages come again after their visibility timeout
+    duplicate      a receive's messages come again with the next receive, even if they were deleted;
+                   any other call is executed twice
+    delay          the call is executed after ``delay_ms``
+    reorder        a receive gets the messages after those that it would have got; these come later
+    throttle, error500, error503   the call is refused and not executed
 
-A FIFO queue neither doubles nor reorders: these strike standard queues only.
+FIFO queues neither double nor reorder, so ``duplicate`` and ``reorder`` affect standard queues only.
 """
 
 from asyncio import AbstractEventLoop, TimerHandle
@@ -33,11 +34,11 @@ from elasticq.model.results import ReceivedMessage, ReceiveMessageResult, Result
 from elasticq.runtime.runtime import Runtime, RuntimeStopped
 
 FAULTS_MAX: Final = 100
-COPIES_MAX: Final = 1_000  # messages that wait to be delivered again, of one fault
+COPIES_MAX: Final = 1_000  # messages that wait for their second delivery, per fault
 DELAY_MS_MAX: Final = 60_000
 OF_RECEIVES: Final = ("drop", "reorder")
 OF_STANDARD_QUEUES: Final = ("duplicate", "reorder")
-_TEXT: Final = "A fault that a test asked for."
+_TEXT: Final = "A test ordered this fault."
 
 Kind = Literal[
     "drop_request", "drop_response", "drop", "duplicate", "delay", "reorder", "throttle", "error500", "error503"
@@ -47,8 +48,10 @@ Kind = Literal[
 class Order(Struct, frozen=True, forbid_unknown_fields=True):
     """A test's order for one fault.
 
-    action: the SQS action that it strikes, ``*`` for all; queue: a queue's name, account: the caller's; empty for any.
-    probability: that it strikes a call; times: how often it may strike; seed: of its chance, so that a test repeats.
+    action: the SQS action that is affected, ``*`` for all.
+    queue, account: the name of the queue and the caller's account; empty for any.
+    probability: of affecting a matching call. times: how often the fault may occur, None for no bound.
+    seed: of the random choice, so that a test can repeat it.
     """
 
     kind: Kind
@@ -62,7 +65,7 @@ class Order(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Asker(Protocol):
-    """The ticket of a call, which can also break the connection that the call came by."""
+    """The ticket of a call. It can also break the connection that the call came from."""
 
     def __hash__(self) -> int: ...
 
@@ -75,7 +78,7 @@ Submit = Callable[[Call, Asker], None]
 
 
 class Fault:
-    """One order in force. ``struck``: how often it did something."""
+    """One order in force. ``struck``: how often it affected a call."""
 
     __slots__ = ("_random", "copies", "id", "order", "struck")
 
@@ -92,7 +95,7 @@ class Fault:
 
     @property
     def is_active(self) -> bool:
-        """Whether it may strike again, or holds copies that are still to be delivered."""
+        """Return whether the fault may occur again, or has copies that are still to be delivered."""
         return not self.is_spent or bool(self.copies)
 
     def is_about(self, call: Call) -> bool:
@@ -111,7 +114,7 @@ class Fault:
 
 
 class Faults:
-    """The faults in force. ``choose`` gets the function by which calls go from now on: ``submit`` or the runtime's."""
+    """The faults in force. They call ``choose`` with the function that executes calls: ``submit`` or the runtime's."""
 
     def __init__(self, runtime: Runtime, loop: AbstractEventLoop, choose: Callable[[Submit], None]) -> None:
         self._runtime = runtime
@@ -124,27 +127,27 @@ class Faults:
     # --- orders -----------------------------------------------------------------------
 
     def add(self, order: Order) -> Fault:
-        """Put a fault in force. Raises ValueError for an order that makes no sense, or beyond FAULTS_MAX."""
+        """Put a fault in force. Raise ValueError for a contradictory order, and at FAULTS_MAX faults."""
         if order.kind in OF_RECEIVES and order.action not in ("*", "ReceiveMessage"):
-            raise ValueError(f"{order.kind} is a fault of ReceiveMessage, not of {order.action}")
+            raise ValueError(f"{order.kind} is possible for ReceiveMessage only, not for {order.action}")
         if order.kind == "delay" and not order.delay_ms:
             raise ValueError("delay needs delay_ms")
         if len(self.faults) >= FAULTS_MAX:
-            raise ValueError(f"there are {FAULTS_MAX} faults: remove some")
+            raise ValueError(f"there are already {FAULTS_MAX} faults: remove some")
         self._number += 1
         fault = self.faults[self._number] = Fault(self._number, order)
-        self._choose_way()
+        self._choose_submit()
         return fault
 
     def remove(self, number: int | None = None) -> list[Fault]:
-        """End the fault with this number, or all, and return what has ended.
+        """End the fault with this number, or all faults, and return the ended ones.
 
-        Copies that a fault held back for a second delivery are dropped with it.
+        The copies that a fault keeps for a second delivery are dropped.
         """
         gone = [fault for fault in self.faults.values() if number in (None, fault.id)]
         for fault in gone:
             del self.faults[fault.id]
-        self._choose_way()
+        self._choose_submit()
         return gone
 
     def stop(self) -> None:
@@ -153,14 +156,14 @@ class Faults:
             timer.cancel()
         self._timers.clear()
 
-    def _choose_way(self) -> None:
+    def _choose_submit(self) -> None:
         is_needed = any(fault.is_active for fault in self.faults.values())
         self._choose(self.submit if is_needed else self._runtime.submit)
 
     # --- calls ------------------------------------------------------------------------
 
     def submit(self, call: Call, ticket: Asker) -> None:
-        """Submit a call as the runtime does, struck by the faults that are about it."""
+        """Submit a call to the runtime. At most one matching fault affects it."""
         if isinstance(call.command, ReceiveMessage) and self._deliver_again(call, call.command, ticket):
             return
         for fault in self.faults.values():
@@ -168,7 +171,7 @@ class Faults:
                 fault.struck += 1
                 self._strike(fault, call, ticket)
                 if fault.is_spent:
-                    self._choose_way()
+                    self._choose_submit()
                 return
         self._runtime.submit(call, ticket)
 
@@ -198,16 +201,16 @@ class Faults:
     def _duplicate(self, fault: Fault, call: Call, ticket: Asker) -> None:
         if not isinstance(call.command, ReceiveMessage):
             self._runtime.submit(call, ticket)
-            self._runtime.submit(replace(call, invocation=b""), _Nobody())
+            self._runtime.submit(replace(call, invocation=b""), _Discard())
             return
 
         def copy(outcome: Result | SqsError) -> None:
             if isinstance(outcome, ReceiveMessageResult) and outcome.messages:
                 kept = fault.copies.setdefault(_queue(call), deque(maxlen=COPIES_MAX))
                 kept.extend(outcome.messages)
-                self._choose_way()
+                self._choose_submit()
             else:
-                fault.struck -= 1  # nothing to be doubled
+                fault.struck -= 1  # there was nothing to double
             ticket.release(outcome)
 
         self._runtime.submit(call, _Relay(copy))
@@ -221,7 +224,7 @@ class Faults:
                 messages = [copies.popleft() for _ in range(limit)]
                 if not copies:
                     del fault.copies[queue]
-                    self._choose_way()
+                    self._choose_submit()
                 ticket.release(ReceiveMessageResult(messages))
                 return True
         return False
@@ -251,7 +254,7 @@ class Faults:
         self._runtime.submit(replace(call, invocation=b""), _Relay(overtake))
 
     def _overtake(self, call: Call, first: ReceiveMessageResult, ticket: Asker) -> None:
-        """Receive once more and answer that instead, in a later callback: a release must not enter the runtime."""
+        """Receive once more and answer with that. Runs in a later callback: a release must not call the runtime."""
 
         def decide(outcome: Result | SqsError) -> None:
             if isinstance(outcome, ReceiveMessageResult) and outcome.messages:
@@ -280,8 +283,8 @@ class _Relay:
         self._then(outcome)
 
 
-class _Nobody:
-    """The ticket of the second execution of a doubled call; its outcome is dropped."""
+class _Discard:
+    """The ticket of the second execution of a doubled call. It drops the outcome."""
 
     __slots__ = ()
 
@@ -290,7 +293,7 @@ class _Nobody:
 
 
 def _queue(call: Call) -> tuple[str, str]:
-    """Return owner and name of the queue that a call is about; the name is empty where there is none."""
+    """Return owner and name of the queue that a call names. The name is empty if the call names none."""
     url: str | None = getattr(call.command, "queue_url", None)
     if url:
         return queue_path(url, call.account)

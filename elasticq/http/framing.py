@@ -1,15 +1,16 @@
-"""Reads the bytes of one connection into whole requests, and keeps what comes ahead of its turn.
+"""The framing of one connection: bytes become complete requests, and early requests wait in a buffer.
 
-Every head is judged by one reader (head.py) and every body is read to its end
-here, whichever path answers it: no two parsers look at the bytes of a
-connection. What is no request, too long or too late is refused here, too.
-``_hold`` says why the next request may not be looked at yet (0: it may):
+One reader (head.py) parses every head, and this module reads every body to its
+end, for the hot path and for aiohttp. So no two parsers read the bytes of a
+connection. This module also refuses malformed, too long and too late requests.
 
-    PARKED   the node keeps the reply (a long poll, or a sync); what the client
-             sends ahead is buffered, beyond a bound the socket is not read
-    SLOW     aiohttp has a request; the same
+``_hold`` has the reasons why the next request must wait (0: it need not):
+
+    PARKED   a request waits for its reply (a long poll, or a sync). Requests that the client sends
+             ahead are buffered; at a bound, the socket is not read
+    SLOW     aiohttp has a request; requests sent ahead are buffered in the same way
     WRITING  the client does not read its replies
-    YIELDED  16 requests of one burst are answered, or one at length; other connections come first
+    YIELDED  16 requests of a burst were answered, or one long answer was sent; other connections come first
     CLOSING  bad framing, too large, too late, Connection: close
 """
 
@@ -29,9 +30,9 @@ from elasticq.model.limits import HEAD_BYTES_MAX, REQUEST_BYTES_MAX, SMALL_REQUE
 from elasticq.wire.services import guess
 
 _BURST: Final = range(16)
-"""Requests of one connection that are answered in a row; then other connections are served."""
+"""The server answers at most 16 requests of one connection in a row; then it serves other connections."""
 LONG_ANSWER_BYTES: Final = 65_536
-"""An answer that is longer ends a burst: 1 MB takes 4 ms, and all connections that are ready are served in one turn."""
+"""A longer answer ends a burst. An answer of 1 MB takes 4 ms, and one turn of the loop serves all ready connections."""
 
 PARKED, WRITING, YIELDED, SLOW, CLOSING = 1, 2, 4, 8, 16
 
@@ -39,10 +40,10 @@ _BARE_LF: Final = re.compile(rb"(?<!\r)\n")
 
 
 class Framing(asyncio.Protocol, ABC):
-    """Reads the bytes of one connection; ``SqsProtocol`` (protocol.py) says what is done with a whole request.
+    """A connection that splits its bytes into requests. ``SqsProtocol`` (protocol.py) executes each complete request.
 
-    slow_request: head and body of the request that aiohttp answers, None while there is none.
-    out: answers that are written at the end of this turn of the loop.
+    slow_request: head and body of the request that is at aiohttp, or None.
+    out: answers to write at the end of this turn of the loop.
     """
 
     __slots__ = (
@@ -93,7 +94,7 @@ class Framing(asyncio.Protocol, ABC):
 
     @abstractmethod
     def _hand_over(self, head: Head, body: bytes) -> None:
-        """Give a request to aiohttp."""
+        """Pass a request to aiohttp."""
 
     def data_received(self, data: bytes) -> None:
         if self._hold:
@@ -103,13 +104,13 @@ class Framing(asyncio.Protocol, ABC):
         elif self._buffer:
             data = self._buffer + data
             self._buffer = b""
-            self._weigh()
+            self._count_buffers()
             self._serve(data, False)
         else:
             self._serve(data, True)
 
     def _serve(self, data: bytes, fresh: bool) -> None:
-        """Answer the requests in ``data``. ``fresh``: the first byte of ``data`` came just now."""
+        """Answer the requests in ``data``. ``fresh``: the first byte of ``data`` has just arrived."""
         self._reply_bytes = 0
         for _ in _BURST:
             end = data.find(b"\r\n\r\n")
@@ -147,10 +148,10 @@ class Framing(asyncio.Protocol, ABC):
         if len(data) > HEAD_BYTES_MAX:
             self._refuse(431, "the head is too long")
         elif _BARE_LF.search(data):
-            self._refuse(400, "a line that ends with a bare LF")
+            self._refuse(400, "a line ends with a bare LF")
         else:
             self._buffer = data
-            if not self._weigh():
+            if not self._count_buffers():
                 self._refuse(503, BUSY_TEXT)
                 return
             if fresh and data:
@@ -166,16 +167,16 @@ class Framing(asyncio.Protocol, ABC):
             self._refuse_size(head)
             return
         self._body += part
-        self._be_patient(self._context.now_ms, head.body_bytes)
-        if part and not self._weigh():
+        self._extend_deadline(self._context.now_ms, head.body_bytes)
+        if part and not self._count_buffers():
             self._refuse_early(head, ServiceUnavailable(BUSY_TEXT))
 
-    def _be_patient(self, began_ms: int, body_bytes: int) -> None:
+    def _extend_deadline(self, began_ms: int, body_bytes: int) -> None:
         bounds = self._context.bounds
         self.deadline_ms = began_ms + bounds.body_ms + body_bytes * 1_000 // bounds.body_bytes_per_s
 
     def _receive_body(self, head: Head, data: bytes) -> None:
-        """Take more of the body that ``head`` announced; usually all of it comes in one piece."""
+        """Add a piece to the body that ``head`` announced. Usually the whole body comes in one piece."""
         if self._chunks is not None:
             self._receive_chunks(head, self._chunks, data)
             return
@@ -184,7 +185,7 @@ class Framing(asyncio.Protocol, ABC):
             whole = self._body
             whole += data
             if len(whole) < head.body_bytes:
-                if not self._weigh():
+                if not self._count_buffers():
                     self._refuse_early(head, ServiceUnavailable(BUSY_TEXT))
                 return
             data, rest = bytes(whole[: head.body_bytes]), bytes(whole[head.body_bytes :])
@@ -198,18 +199,18 @@ class Framing(asyncio.Protocol, ABC):
             return
         if len(self._body) > _body_bytes_max(head):
             self._refuse_size(head)
-        elif not self._weigh():
+        elif not self._count_buffers():
             self._refuse_early(head, ServiceUnavailable(BUSY_TEXT))
         elif rest is not None:
             self._end_of_body(head, bytes(self._body), rest)
         else:
-            self._be_patient(chunks.began_ms, len(self._body))
+            self._extend_deadline(chunks.began_ms, len(self._body))
 
     def _end_of_body(self, head: Head, body: bytes, rest: bytes) -> None:
         self._head = self._chunks = None
         if self._body:
             self._body = bytearray()
-            self._weigh()
+            self._count_buffers()
         if head.hot:
             self._execute(head, body)
         else:
@@ -224,42 +225,42 @@ class Framing(asyncio.Protocol, ABC):
             self._keep(self._buffer + data)
 
     def _keep(self, data: bytes) -> None:
-        """Keep bytes until the reply to the request before them is out."""
+        """Keep bytes until the reply to the previous request is written."""
         if self._hold & CLOSING:
             return
         self._buffer = data
-        if not self._weigh():
-            self._context.loop.call_soon(self.abort)  # its reply is not out: nothing can be said
+        if not self._count_buffers():
+            self._context.loop.call_soon(self.abort)  # an error must not be written before the outstanding reply
         elif len(data) > self._context.bounds.held_bytes_max and not self._reading_paused:
             self._reading_paused = True
             self._transport.pause_reading()
 
-    def _weigh(self) -> bool:
-        """Tell the server context how much this connection buffers; False if there is no room for it."""
+    def _count_buffers(self) -> bool:
+        """Report to the server context how much this connection buffers. Return False if that is more than it may."""
         size_bytes = len(self._buffer) + len(self._body) + self._waiting_bytes
         if self.slow_request is not None:
             size_bytes += len(self.slow_request[1])
         if self._hold & WRITING and not self._hold & SLOW:
-            # A reply of which the system took a part is kept whole.
+            # The transport keeps all of a reply until the system has taken all of it.
             size_bytes += max(self._transport.get_write_buffer_size(), self._reply_bytes)
         old_bytes, self._buffers_bytes = self._buffers_bytes, size_bytes
         return self._context.buffer(old_bytes, size_bytes)
 
     def hold(self, size_bytes: int) -> None:
-        """Count a waiting request's memory, or that of aiohttp's reply until it is written; 0: it holds no more."""
+        """Count the memory of a waiting request, or of aiohttp's reply until it is written. 0: stop counting it."""
         self._waiting_bytes = size_bytes
-        self._weigh()
+        self._count_buffers()
 
     def _forget(self) -> None:
-        """Drop everything of the requests under way."""
+        """Drop all data of the requests in progress."""
         self._buffer = b""
         self._waiting_bytes = 0
         self._body = bytearray()
         self._head = self._chunks = self.slow_request = None
-        self._weigh()
+        self._count_buffers()
 
     def _resume_soon(self) -> None:
-        """Go on with the buffer in a later callback: other connections come first, and nothing recurs."""
+        """Go on with the buffer in a later callback, so other connections come first and the stack does not grow."""
         if not self._hold & (YIELDED | CLOSING):
             self._hold |= YIELDED
             self._context.loop.call_soon(self._resume)
@@ -270,7 +271,7 @@ class Framing(asyncio.Protocol, ABC):
             return
         data, self._buffer = self._buffer, b""
         if data:
-            self._weigh()
+            self._count_buffers()
         if self._reading_paused:
             self._reading_paused = False
             self._transport.resume_reading()
@@ -284,7 +285,7 @@ class Framing(asyncio.Protocol, ABC):
     # --- answers, refusals and ends ---
 
     def flush(self) -> None:
-        """Write the answers that are kept for the end of the turn: before anything else is done to the connection."""
+        """Write the answers that wait for the end of the turn. Called before any other action on the transport."""
         out = self.out
         if out:
             self.out = b""
@@ -296,7 +297,7 @@ class Framing(asyncio.Protocol, ABC):
         self._refuse_early(head, RequestTooLarge(f"The request is longer than {_body_bytes_max(head)} bytes."))
 
     def _refuse_early(self, head: Head, error: SqsError) -> None:
-        """Answer an error to a request whose body is not read to its end, and end the connection."""
+        """Answer an error to a request before its body is complete, and end the connection."""
         request_id = self._context.responses.request_id(0)
         answer = exchange.encode_error(
             guess(self._context.services, head.authorization, b""), head.protocol, error, request_id
@@ -304,14 +305,14 @@ class Framing(asyncio.Protocol, ABC):
         self._linger(self._context.responses.write(answer, request_id, True))
 
     def _refuse(self, status: int, reason: str) -> None:
-        """Answer in plain text bytes that are no request, and end the connection."""
+        """Answer malformed bytes with a plain-text error, and end the connection."""
         answer = Answer(status, b"text/plain", reason.encode())
         self._linger(self._context.responses.write(answer, self._context.responses.request_id(0), True))
 
     def _linger(self, response: bytes) -> None:
-        """Write, send FIN and read on for a moment.
+        """Write a response, send FIN and keep reading for a moment.
 
-        Closing on unread bytes would reset the connection, and the client might never see why.
+        Closing a socket with unread bytes resets the connection, and the client might never see the response.
         """
         self._outbox.say(self, response)
         self.flush()
@@ -320,11 +321,11 @@ class Framing(asyncio.Protocol, ABC):
         self.deadline_ms = self._context.clock() + self._context.bounds.linger_ms
         if self._eof:
             self._transport.close()
-        elif not self._is_secure:  # under TLS the deadline ends it: a client that reads is told by "close"
+        elif not self._is_secure:  # under TLS the deadline ends it; "Connection: close" informs the client
             self._transport.write_eof()
 
     def _end(self) -> None:
-        """Close when everything that was written is out."""
+        """Close the connection after everything written has been sent."""
         self.flush()
         self._hold |= CLOSING
         self._buffer = b""
@@ -333,7 +334,7 @@ class Framing(asyncio.Protocol, ABC):
     # --- for the server context ---
 
     def expire(self) -> None:
-        """End the connection at its deadline: with a 408 in the middle of a request, else without a word."""
+        """End the connection at its deadline: with a 408 in the middle of a request, otherwise without an answer."""
         if self._hold & (CLOSING | WRITING):
             self.abort()
         elif self._head is not None or (self._buffer and not self._hold):
@@ -352,7 +353,7 @@ class Framing(asyncio.Protocol, ABC):
 
 
 def _body_bytes_max(head: Head) -> int:
-    """Return the longest body that is read to its end. Forms share a bound, as a form's action stands in its body."""
+    """Return the largest allowed body in bytes. All forms share one bound, because the body names a form's action."""
     if head.protocol != JSON:
         return REQUEST_BYTES_MAX
     return SMALL_REQUEST_BYTES_MAX if head.operation is None else head.operation.body_bytes_max

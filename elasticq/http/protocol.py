@@ -1,12 +1,13 @@
-"""One connection of the SQS port: the hot path, and single requests for aiohttp.
+"""One connection of the SQS port: it serves frequent (hot) requests itself and passes the others to aiohttp.
 
-Where each request ends is found by framing.py. A request that is legal but not
-hot is handed to aiohttp when it is whole, its body apart from its head, so that
-nothing of a body, a trailer or the next request can be taken for something else
-(docs/adr/0015). The next one is looked at when aiohttp has written its answer.
+framing.py finds where each request ends. This module passes a complete request
+that is legal but not hot to aiohttp: the head as bytes, the body separately. So
+aiohttp can never mistake a body, a trailer or the next request for a head
+(docs/adr/0015). The connection reads its next request after aiohttp has written
+the answer.
 
 A hot request is one synchronous pass: bytes, command, node, result, bytes, one
-write. One of the REST API is so, too, by rest_call.py.
+write. rest_call.py serves hot requests of the REST API in the same way.
 """
 
 import asyncio
@@ -38,11 +39,11 @@ if TYPE_CHECKING:
     from elasticq.http.pages.rest_call import RestCall
 
 _Pending = tuple[Head, Operation, Command, str, float]
-"""A request whose reply is outstanding: head, operation, command, account, and when it began by perf_counter."""
+"""A request that waits for its reply: head, operation, command, owner, and its start by perf_counter in seconds."""
 
 
 class SqsProtocol(Framing):
-    """A client's connection, and the ticket of its one request in progress, unless that is ``_rest``."""
+    """A client's connection. It is also the ticket of its one request in progress, unless that is ``_rest``."""
 
     __slots__ = (
         "_address",
@@ -74,7 +75,7 @@ class SqsProtocol(Framing):
 
     @property
     def client(self) -> str:
-        """The address of the client, empty once its connection is lost."""
+        """Return the client's IP address; empty after the connection is lost."""
         peername = self._transport.get_extra_info("peername")
         return str(peername[0]) if isinstance(peername, tuple) else ""
 
@@ -95,7 +96,7 @@ class SqsProtocol(Framing):
             self._refuse(503, "too many connections")
 
     def _is_one_too_many(self) -> bool:
-        """Count this connection to its address; True if the address has more than it may have."""
+        """Count this connection for its address. Return whether the address now has more connections than allowed."""
         bound = self._context.bounds.connections_per_address
         if not bound:
             return False
@@ -104,9 +105,10 @@ class SqsProtocol(Framing):
         return self._context.addresses[self._address] > bound
 
     def eof_received(self) -> bool | None:
-        """The client sends no more. Stay open for replies still to come, but not for a long poll: its client left.
+        """Return whether to keep the connection open after the client's FIN.
 
-        What aiohttp answers ends, too, as it may be a long poll.
+        It stays open while replies are still due. A long poll ends, because its client has probably left. A
+        request at aiohttp ends too, because it may be a long poll.
         """
         self._eof = True
         self.flush()
@@ -115,23 +117,23 @@ class SqsProtocol(Framing):
         if self._hold & PARKED and self._may_wait():
             self._leave()
             return None
-        return not self._is_secure and bool(self._hold & (PARKED | WRITING | YIELDED))  # TLS has no half-open end
+        return not self._is_secure and bool(self._hold & (PARKED | WRITING | YIELDED))  # TLS has no half-open state
 
     def pause_writing(self) -> None:
-        """The client does not read its replies: its connection ends at the deadline.
+        """Note that the client does not read its replies. If it does not read until the deadline, the connection ends.
 
-        It ends at once where all connections together buffer too much.
+        It ends at once if all connections together buffer too much.
         """
         if self._slow is not None:
             self._slow.pause_writing()
         self._hold |= WRITING
         self.deadline_ms = self._context.idle_until_ms
-        if not self._weigh():
-            self._context.loop.call_soon(self.abort)  # not within the write that led here
+        if not self._count_buffers():
+            self._context.loop.call_soon(self.abort)  # not inside the write that called this method
 
     def resume_writing(self) -> None:
         self._hold &= ~WRITING
-        self._weigh()
+        self._count_buffers()
         if self._slow is not None:
             self._slow.resume_writing()
         if self._hold & SLOW:
@@ -157,7 +159,7 @@ class SqsProtocol(Framing):
     # --- the hot path ---
 
     def _execute(self, head: Head, body: bytes) -> None:
-        """Decode a request and submit its command; ``release`` writes the reply, mostly before this returns."""
+        """Decode a request and submit its command. ``release`` writes the reply, usually before this returns."""
         if head.protocol == REST:
             self._execute_rest(head, body)
             return
@@ -202,9 +204,9 @@ class SqsProtocol(Framing):
                 self.hold(held_bytes)
 
     def release(self, outcome: Result | SqsError) -> None:
-        """Write the outcome of the request, or give a receive's messages back where nobody can read them any more."""
+        """Write the outcome of the request. If the client is gone, return the messages of a receive to their queue."""
         if not self._submitting and (self._hold & CLOSING or self._transport.is_closing()):
-            self._give_back(outcome)
+            self._return_messages(outcome)
             return
         context = self._context
         if context.buffers_bytes > context.bounds.buffers_bytes_max and isinstance(outcome, ReceiveMessageResult):
@@ -213,7 +215,7 @@ class SqsProtocol(Framing):
         context.hot_requests += 1
         assert self._pending is not None
         head, operation, command, account, began_s = self._pending
-        self._pending = None  # the connection may be idle for long
+        self._pending = None  # an idle connection keeps no request in memory
         self._hold &= ~PARKED
         if self._waiting_bytes:
             self.hold(0)
@@ -247,8 +249,8 @@ class SqsProtocol(Framing):
         if not self._submitting and (self._buffer or self._eof or self._reading_paused):
             self._resume_soon()
 
-    def _give_back(self, outcome: Result | SqsError) -> None:
-        """Give a receive's messages back, in a later callback: the runtime is in the middle of releasing."""
+    def _return_messages(self, outcome: Result | SqsError) -> None:
+        """Return a receive's messages to their queue, in a later callback: the runtime is inside a release."""
         self._hold &= ~PARKED
         assert self._pending is not None
         head, operation, command, account, _ = self._pending
@@ -276,9 +278,9 @@ class SqsProtocol(Framing):
         began_s: float,
         body: bytes = b"",
     ) -> None:
-        """Answer an error that was found before or after the node did its part.
+        """Answer an error that was found before or after the node executed the command.
 
-        body: of a request that could not be read.
+        body: the request's body if no operation could be read from it.
         """
         self._context.hot_requests += 1
         error = failure if isinstance(failure, SqsError) else exchange.internal_failure(failure)
@@ -291,7 +293,7 @@ class SqsProtocol(Framing):
         self._context.count(request_id, action, account, command, error, error.status, began_s, head)
 
     def _write(self, head: Head, answer: Answer, request_id: str) -> None:
-        """Write any answer but a plain success, and end the connection where the answer is the last one."""
+        """Write any answer that is not a plain success. End the connection if the answer is its last."""
         context = self._context
         close = head.close or context.stopping
         self._outbox.say(self, context.responses.write(answer, request_id, close))
@@ -302,7 +304,7 @@ class SqsProtocol(Framing):
     # --- the REST API ---
 
     def _execute_rest(self, head: Head, body: bytes) -> None:
-        """Answer a request of the REST API; ``rest_ended`` comes mostly before this returns."""
+        """Answer a request of the REST API. ``rest_ended`` writes the answer, usually before this returns."""
         call = self._rest = _rest_call(self, self._context, head, body)
         self._hold = PARKED
         self._submitting = True
@@ -315,13 +317,13 @@ class SqsProtocol(Framing):
             self.deadline_ms = NEVER_MS
 
     def admit(self, head: Head, body: bytes) -> tuple[str, str]:
-        """Return principal and owner of the caller. Raises the SqsError that the client gets."""
+        """Return principal and owner of the caller. Raise the SqsError that the client gets if it is not admitted."""
         if self._authenticator is None:
             return self._identify(head.authorization)
         return self._authenticator.admit(head.lines, head.authorization, body)
 
     def make_room(self, held_bytes: int) -> None:
-        """Count a large command's memory. Raises ServiceUnavailable where there is no room."""
+        """Count a large command's memory. Raise ServiceUnavailable if the port's buffers are full."""
         if held_bytes > WAITING_FREE_BYTES:
             if not self._context.has_room(held_bytes):
                 raise ServiceUnavailable(BUSY_TEXT)
@@ -329,13 +331,13 @@ class SqsProtocol(Framing):
 
     @property
     def is_gone(self) -> bool:
-        """Whether nobody can read an answer any more."""
+        """Return whether the connection has ended, so that nobody can read an answer."""
         return bool(self._hold & CLOSING) or self._transport.is_closing()
 
     def rest_ended(
         self, head: Head, status: int, content_type: str, body: bytes, headers: dict[str, str] | None
     ) -> None:
-        """Write the answer to a request of the REST API, and look at the next one. headers: None for a plain 200."""
+        """Write the answer to a request of the REST API and go on with the next one. headers: None for a plain 200."""
         context = self._context
         self._rest = None
         self._hold &= ~PARKED
@@ -345,8 +347,8 @@ class SqsProtocol(Framing):
         if headers is None and not close:
             self._outbox.say(self, b"%b%d\r\n\r\n%b" % (context.responses.rest_ok, len(body), body))
         else:
-            told = context.responses.write_rest(status, content_type, body, headers or {}, close)
-            self._outbox.say(self, told)
+            response = context.responses.write_rest(status, content_type, body, headers or {}, close)
+            self._outbox.say(self, response)
         self.deadline_ms = context.idle_until_ms
         if close:
             self._end()
@@ -356,9 +358,9 @@ class SqsProtocol(Framing):
     # --- leaving the hot path ---
 
     def _hand_over(self, head: Head, body: bytes) -> None:
-        """Give a whole request to aiohttp until ``slow_ended``.
+        """Pass a complete request to aiohttp. ``slow_ended`` reports its end.
 
-        aiohttp gets the head alone; the body stays in ``slow_request``.
+        aiohttp gets only the head; the body stays in ``slow_request``.
         """
         self.flush()  # aiohttp writes to the transport itself
         if self._slow is None:
@@ -367,11 +369,11 @@ class SqsProtocol(Framing):
         self._hold |= SLOW
         self.deadline_ms = NEVER_MS
         self.slow_request = head, body
-        self._weigh()
+        self._count_buffers()
         self._slow.data_received(without_body(head.lines))
 
     def slow_ended(self, *, keeps_open: bool) -> None:
-        """The slow path has written its answer. ``keeps_open``: False where aiohttp closes the connection then."""
+        """Go on after the slow path has written its answer. ``keeps_open``: False if aiohttp closes the connection."""
         self._hold &= ~SLOW
         self.slow_request = None
         self.deadline_ms = self._context.idle_until_ms
@@ -383,7 +385,10 @@ class SqsProtocol(Framing):
             self._resume_soon()
 
     def _leave(self) -> None:
-        """Cancel a waiting receive or heartbeat whose client is gone; the answer would prolong a dead one's session."""
+        """Cancel a waiting receive or heartbeat whose client is gone.
+
+        The answer to a heartbeat would extend the session of a dead consumer.
+        """
         if self._may_wait():
             self._hold |= CLOSING
             self._context.runtime.cancel(self if self._rest is None else self._rest)
@@ -398,14 +403,17 @@ class SqsProtocol(Framing):
 
 
 def _rest_call(connection: SqsProtocol, context: ServerContext, head: Head, body: bytes) -> "RestCall":
-    """A hot request of the REST API, whose part is imported when first needed."""
+    """Return the call of a hot request of the REST API. Its module is imported at the first such request."""
     from elasticq.http.pages.rest_call import RestCall
 
     return RestCall(connection, context, head, body)
 
 
 def _slow_path(context: ServerContext) -> SlowPath:
-    """aiohttp's part, imported when first needed: it is most of a start's CPU, and boto3 never needs it."""
+    """Return the slow path, which is imported when first needed.
+
+    Its import takes most of the CPU time of a start, and clients such as boto3 never need it.
+    """
     if context.slow_path is None:
         from elasticq.http.pages import slow
 

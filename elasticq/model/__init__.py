@@ -1,1 +1,1 @@
-"""The nouns of the service: commands, results, errors, names and limits."""
+"""The data types of the service: commands, results, errors, names and limits."""

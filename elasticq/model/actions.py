@@ -1,13 +1,19 @@
-"""The one table of actions: what each is called, what it answers and who may be allowed it.
+"""The table of actions: name, command, result and permission of each.
 
-A new action is a row here; it is named as its command class in ``commands.py``, and ``result`` names its class in
-``results.py``; those of topics stand in ``topic_commands.py`` and ``topic_results.py``. The wire room derives from the
-rows how requests and answers are read and written, the engine who may call what, the node which answers of another
-member it believes, and the light client its methods. Classes stand here by their names because the light client reads
-this table where msgspec, which the classes need, is not installed.
+A new action is a row here. It has the name of its command class in ``commands.py``, and ``result`` is the name of its
+class in ``results.py``. For topics, the classes are in ``topic_commands.py`` and ``topic_results.py``. Several
+packages use these rows:
 
-Source: the service model of botocore (names), the AddPermission API page (permissions), the SQS developer guide,
-"Basic examples of Amazon SQS policies" (what is the owner's alone).
+- ``wire`` reads requests and writes answers with them;
+- the engine checks permissions;
+- the node checks the answers of other members;
+- the light client makes its methods.
+
+The table has the names of classes instead of the classes, because the light client also reads it where msgspec is not
+installed.
+
+Sources: the service model of botocore (names); the AddPermission API page (permissions); the SQS developer guide,
+"Basic examples of Amazon SQS policies" (the actions that only an owner can call).
 """
 
 from typing import Final, NamedTuple
@@ -16,12 +22,12 @@ from typing import Final, NamedTuple
 class Action(NamedTuple):
     """One action.
 
-    permission: the name by which a policy allows it; a batch has that of its single action
-    command: the name of its command class, which is the action's own wherever no other API has an action of that name
-    is_owner_only: never allowed to another account, whatever a policy says
-    is_read_only: changes nothing, not even a message's visibility
-    is_root_only: not valid on a queue's URL (Query answers InvalidAction there)
-    has_messages: a request holds bodies of messages, so that it may be long
+    permission: the name that a policy has for it. A batch has that of its single action.
+    command: the name of its command class. It differs from ``name`` if another API has an action of the same name.
+    is_owner_only: whether no policy can allow it to another account.
+    is_read_only: whether it changes nothing, not even the visibility of a message.
+    is_root_only: whether it is not valid on a queue's URL (Query answers InvalidAction there).
+    has_messages: whether a request contains bodies of messages, so that it may be long.
     """
 
     name: str
@@ -45,12 +51,12 @@ def action(
     messages: bool = False,
     command: str = "",
 ) -> Action:
-    """A row; without ``permission`` a policy allows the action by its own name."""
+    """Return a row. The default of ``permission`` and ``command`` is the name of the action."""
     return Action(name, result, permission or name, owner_only, read_only, root_only, messages, command or name)
 
 
 TARGET_PREFIX: Final = "AmazonSQS"
-"""A JSON 1.0 request names its action in the header X-Amz-Target, as AmazonSQS.SendMessage."""
+"""The prefix of the header X-Amz-Target, which names the action of a JSON 1.0 request: AmazonSQS.SendMessage."""
 
 ACTIONS: Final = (
     action("CreateQueue", "QueueUrlResult", owner_only=True, root_only=True),
@@ -77,7 +83,7 @@ ACTIONS: Final = (
     action("CancelMessageMoveTask", "MoveTaskCancelledResult", owner_only=True),
     action("ListMessageMoveTasks", "MoveTasksResult", owner_only=True, read_only=True),
 )
-"""SQS's actions."""
+"""The actions of SQS."""
 
 EXTENSIONS: Final = (
     action("ElasticqChangePriority", "PrioritiesChangedResult", permission="SendMessage"),
@@ -92,38 +98,40 @@ EXTENSIONS: Final = (
     action("ElasticqDrainConsumer", "GroupChangedResult", owner_only=True, root_only=True),
     action("ElasticqDescribeGroups", "GroupsResult", owner_only=True, read_only=True, root_only=True),
 )
-"""Ours, beside SQS's in both of its protocols. Who sends a message says its priority and its time: for policies these
-are sends."""
+"""elasticq's own actions, in both protocols of SQS.
+
+The sender of a message chooses its priority and its time. So a policy that allows sends also allows changing them.
+"""
 
 
 def _nothing(name: str) -> Action:
     return action(name, "NothingThereResult", owner_only=True, read_only=True, command="NothingThere")
 
 
-_OWN: Final = "TopicDone"
+_DONE: Final = "TopicDone"
 TOPIC_ACTIONS: Final = (
     action("CreateTopic", "TopicArnResult", owner_only=True),
-    action("DeleteTopic", _OWN),
+    action("DeleteTopic", _DONE),
     action("ListTopics", "TopicsResult", owner_only=True, read_only=True),
     action("GetTopicAttributes", "TopicAttributesResult", read_only=True),
-    action("SetTopicAttributes", _OWN),
+    action("SetTopicAttributes", _DONE),
     action("Subscribe", "SubscribeResult", messages=True),
     action("ConfirmSubscription", "SubscribeResult", permission="Subscribe"),
-    action("Unsubscribe", _OWN, owner_only=True),
+    action("Unsubscribe", _DONE, owner_only=True),
     action("ListSubscriptions", "SubscriptionsResult", owner_only=True, read_only=True),
     action("ListSubscriptionsByTopic", "SubscriptionsResult", read_only=True),
     action("GetSubscriptionAttributes", "TopicAttributesResult", owner_only=True, read_only=True),
-    action("SetSubscriptionAttributes", _OWN, owner_only=True, messages=True),
+    action("SetSubscriptionAttributes", _DONE, owner_only=True, messages=True),
     action("Publish", "PublishResult", messages=True),
     action("PublishBatch", "PublishBatchResult", permission="Publish", messages=True),
     action("TagResource", "TopicTagged", owner_only=True),
     action("UntagResource", "TopicTagged", owner_only=True),
     action("ListTagsForResource", "TopicTagsResult", owner_only=True, read_only=True),
-    action("AddPermission", _OWN, command="AddTopicPermission"),
-    action("RemovePermission", _OWN, command="RemoveTopicPermission"),
+    action("AddPermission", _DONE, command="AddTopicPermission"),
+    action("RemovePermission", _DONE, command="RemoveTopicPermission"),
     action("GetDataProtectionPolicy", "DataProtectionPolicyResult", owner_only=True, read_only=True),
-    action("PutDataProtectionPolicy", _OWN, owner_only=True),
-    # Reads of phones and mobile push: there are none, and programs that only look are told so.
+    action("PutDataProtectionPolicy", _DONE, owner_only=True),
+    # Reads of phones and mobile push. Their answers are empty, so programs that only list them work.
     _nothing("CheckIfPhoneNumberIsOptedOut"),
     _nothing("GetSMSAttributes"),
     _nothing("GetSMSSandboxAccountStatus"),
@@ -133,7 +141,7 @@ TOPIC_ACTIONS: Final = (
     _nothing("ListPlatformApplications"),
     _nothing("ListSMSSandboxPhoneNumbers"),
 )
-"""SNS's actions, but for those below."""
+"""The actions of SNS, except those of ``NOT_HERE``."""
 
 NOT_HERE: Final = frozenset(
     (
@@ -152,34 +160,34 @@ NOT_HERE: Final = frozenset(
         "VerifySMSSandboxPhoneNumber",
     )
 )
-"""SNS's actions on phones and mobile push, which are refused as AWS refuses them in regions that do not have them."""
+"""The actions of SNS on phones and mobile push. They get the error of AWS regions that do not have them."""
 
 PEEK: Final = action("Peek", "PeekResult", permission="ReceiveMessage", read_only=True)
-"""Ours, of JSON 1.0 only, and on a path of its own; for policies it is a receive."""
+"""elasticq's own action to look at messages. It has JSON 1.0 only, and its own path. Policies treat it as a receive."""
 
 BY_SEQUENCE: Final = (
     action("DeleteBySequence", permission="DeleteMessage"),
     action("HideBySequence", permission="ChangeMessageVisibility"),
     action("PrioritiseBySequence", permission="SendMessage"),
 )
-"""Ours, of REST only, which names a message by its place in the queue."""
+"""elasticq's own actions for REST, which names a message by its sequence."""
 
 INTERNAL: Final = (
     action("DeclareQueue", "QueueDeclaredResult"),
     action("AdvanceClock", "ClockResult"),
     action("DeleteAllQueues", "QueuesDeletedResult"),
 )
-"""Commands that no client can write: of the settings, and of tests. No policy is asked about them."""
+"""Commands of the settings and of tests, which clients cannot send. Policies do not apply to them."""
 
 BY_NAME: Final = {row.command: row for row in (*ACTIONS, *EXTENSIONS, *TOPIC_ACTIONS, PEEK, *BY_SEQUENCE, *INTERNAL)}
-"""All commands, by the names of their classes."""
+"""All rows by the names of their command classes."""
 
 READ_ONLY: Final = frozenset([row.command for row in BY_NAME.values() if row.is_read_only])
-"""The classes of commands that change nothing. They are answered without a master, and may be executed twice."""
+"""The names of the commands that change nothing. They do not need a master, and may be executed twice."""
 
 CALLABLE: Final = {name: row for name, row in BY_NAME.items() if row not in INTERNAL}
-"""Those that a client or an operator can write: what the operators' API executes."""
+"""The rows of commands that a client or an operator can send. The operators' API executes these."""
 
 OWNER_ONLY: Final = frozenset([row.permission for row in ACTIONS if row.is_owner_only])
 GRANTABLE: Final = frozenset([row.permission for row in ACTIONS if not row.is_owner_only])
-"""The permissions that a policy can give to another account."""
+"""The permissions that a policy can grant to another account."""

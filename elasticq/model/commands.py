@@ -1,11 +1,12 @@
-"""What a client asks for: one class per SQS action, fields as AWS names them.
+"""The commands of SQS: one class per action, with the fields of AWS.
 
-Field names are AWS's in snake case; the JSON 1.0 names are derived by
-``rename="pascal"``. Absent members are None (or an empty list), never a
-default that has a meaning: defaults are the engine's. Source of every shape:
-botocore's model ``sqs/2012-11-05``; members named ``Elasticq...`` are ours, of
-JSON 1.0 only but for those of a fence, which Query reads, too (ElasticqGroup, ElasticqToken, ElasticqPartition: see
-engine/consumer_groups/fence.py). How much each may hold stands in ``limits.MEMBERS``.
+Field names are those of AWS in snake case. ``rename="pascal"`` derives the names
+of JSON 1.0. An absent member is None or an empty list; the engine knows the
+defaults. The source of all shapes is botocore's model ``sqs/2012-11-05``.
+Members named ``Elasticq...`` are elasticq's own, and only JSON 1.0 has them. The
+Query protocol also reads those of a fence: ElasticqGroup, ElasticqToken and
+ElasticqPartition (engine/consumer_groups/fence.py). The bounds of all members
+are in ``limits.MEMBERS``.
 """
 
 from typing import Annotated
@@ -44,7 +45,7 @@ MessageAttributeNames = Annotated[
 
 
 class MessageAttributeValue(Struct, rename="pascal", omit_defaults=True, gc=False):
-    """A user attribute of a message; lists are reserved by AWS and ignored."""
+    """A user attribute of a message. AWS reserves lists for later; they are ignored."""
 
     data_type: Annotated[str, MEMBERS["DataType"]] = ""
     string_value: Annotated[str, MEMBERS["StringValue"]] | None = None
@@ -71,7 +72,7 @@ class Command(Struct, rename="pascal", gc=False):
 
 
 class FencedCommand(Command, kw_only=True):
-    """Base of the commands that may carry a fence: a consumer group, and the token of an assignment in it."""
+    """Base of the commands that may have a fence: a consumer group, and the token of an assignment in it."""
 
     elasticq_group: FenceGroup | None = None
     elasticq_token: Token | None = None
@@ -235,11 +236,11 @@ class ListMessageMoveTasks(Command):
 
 
 class DeclareQueue(Command):
-    """Makes a queue that stands in the settings. The server itself asks for it; no client can, in either protocol.
+    """The creation of a queue from the settings. Only the server itself can send it.
 
-    copy_to: the name of a queue of the same account that gets a copy of each message; move_to: of one that gets each
-    message instead of this queue. created_ms, modified_ms: when a queue that is taken over from another server was
-    made and last changed there; 0 for any other queue.
+    copy_to: the name of a queue of the same account that gets a copy of each message.
+    move_to: the name of a queue that gets each message instead of this queue.
+    created_ms, modified_ms: for a queue that was imported from another server, its times there; else 0.
     """
 
     queue_name: str = ""
@@ -252,23 +253,24 @@ class DeclareQueue(Command):
 
 
 class Origin(Struct, frozen=True, gc=False):
-    """Where a call came from, for the conditions of policies: the client's address, and whether it used TLS."""
+    """The source of a call, for the conditions of policies: the client's address, and whether it used TLS."""
 
     source_ip: str
     is_secure: bool
 
 
 class Call(Struct, gc=False):
-    """A command with who sent it.
+    """A command and its caller.
 
-    principal: the access key id, or "anonymous"
-    account: the owner (names.py) of the principal's own queues in the region of the call
-    endpoint: scheme://host:port as the client sees the server, for QueueUrls
-    invocation: 16 bytes that are equal for two attempts of one SDK call (principal,
-        action, amz-sdk-invocation-id and body), or empty where the client sent no id
-    origin: set where the caller was proven (auth = strict): policies are enforced
-    trace_header: the request's X-Amzn-Trace-Id, which a sent message takes along as its AWSTraceHeader
-    deadline_ms: the cluster's real time after which the call is not executed, as its client is answered 503; 0: none
+    principal: the access key id, or "anonymous".
+    account: the owner (names.py) of the principal's queues in the region of the call.
+    endpoint: the scheme://host:port that the client uses, for QueueUrls.
+    invocation: 16 bytes that all attempts of one SDK call share (http/admission/caller.py); empty if the client sent
+        no invocation id.
+    origin: set if the caller was authenticated (auth = strict), so that policies are enforced; else None.
+    trace_header: the X-Amzn-Trace-Id of the request. A sent message gets it as its AWSTraceHeader.
+    deadline_ms: the real time of the cluster after which the call must not be executed, because the client gets a 503
+        then; 0 for none.
     """
 
     command: Command

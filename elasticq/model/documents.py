@@ -1,10 +1,11 @@
-"""Reader of the JSON documents that clients store: policies, weights, redrive and delivery policies, filters.
+"""A reader of the JSON documents that clients store: policies, weights, redrive and delivery policies, filters.
 
-Decoders raise RecursionError when the stack is nearly full. So a caller on a short stack reads what a caller on a
-deep stack cannot. This reader refuses by the depth of the text alone: every caller can read what one caller could.
+Decoders raise RecursionError when the stack is nearly full. So whether they can read a text depends on the depth of
+the caller's stack. This reader refuses a text by its own depth, so all callers get the same outcome.
 """
 
 import re
+from itertools import accumulate
 from typing import Any, Final
 
 import msgspec
@@ -12,19 +13,20 @@ import msgspec
 from elasticq.model.limits import DOCUMENT_DEPTH_MAX
 
 _STRING: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
-_REMOVED: Final = "."  # keeps the pairs around it for the next round: each round removes one level
-_NO_BRACKETS: Final = re.compile(r"[^\[\]{}]+")
+_STEPS: Final = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
+"""What each bracket adds to the depth, as a signed byte."""
+_NO_BRACKETS: Final = bytes(byte for byte in range(256) if byte not in b"[]{}")
 
 
 class Unreadable(ValueError):
-    """The text is no JSON document, or nests too deeply. Its text gives the reason."""
+    """An error: a document is not JSON, or it nests too deeply. Its text gives the reason."""
 
 
 def read(text: str, depth_max: int = DOCUMENT_DEPTH_MAX) -> Any:
     """Return the value of a JSON text.
 
-    Raises Unreadable for text that is no JSON or has more than ``depth_max`` lists and objects inside each other.
-    NaN, Infinity, lone surrogates and numbers beyond a double are no JSON.
+    Raise Unreadable for text that is not JSON or has more than ``depth_max`` lists and objects inside each other.
+    NaN, Infinity, lone surrogates and numbers that are too large for a double are not JSON.
     """
     check_depth(text, depth_max)
     try:
@@ -40,11 +42,6 @@ def check_depth(text: str, depth_max: int = DOCUMENT_DEPTH_MAX) -> None:
     """
     if text.count("[") + text.count("{") <= depth_max:
         return
-    brackets = _NO_BRACKETS.sub("", _STRING.sub("", text))
-    for _ in range(depth_max):
-        outer = brackets.replace("[]", _REMOVED).replace("{}", "").replace(_REMOVED, "")
-        if outer == brackets:
-            break
-        brackets = outer
-    if "[" in brackets or "{" in brackets:
+    steps = _STRING.sub("", text).encode("utf-8", "replace").translate(_STEPS, _NO_BRACKETS)
+    if max(accumulate(memoryview(steps).cast("b")), default=0) > depth_max:
         raise Unreadable(f"it nests more than {depth_max} levels deep")

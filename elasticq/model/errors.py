@@ -1,14 +1,14 @@
-"""What a client may do wrong, a class per AWS code.
+"""The errors that clients can get: a class per AWS code.
 
 SqsError
-├── SenderError             the caller's fault, HTTP 400 unless the class says otherwise
-│   └── TopicError          of SNS's actions
-└── ReceiverError           ours, HTTP 5xx: retried by SDKs
+├── SenderError             the caller's fault: HTTP 400 unless the class has another status
+│   └── TopicError          an error of SNS
+└── ReceiverError           the server's fault: HTTP 5xx, which SDKs retry
 
-``code`` is the Query protocol's code, ``json_type`` the tail of JSON 1.0's
-``__type``; sources: the error tables of the SQS API reference and recordings
-of the service (PurgeQueueInProgress and OverLimit answer 403, a missing
-resource of a move task 404).
+``code`` is the code of the Query protocol. ``json_type`` is the end of
+``__type`` in JSON 1.0. Sources: the error tables of the SQS API reference, and
+recordings of the service (PurgeQueueInProgress and OverLimit answer 403, a
+missing resource of a move task 404).
 """
 
 from typing import ClassVar, Self
@@ -17,12 +17,12 @@ from elasticq.model.limits import ERROR_CHARS_MAX, QUOTED_CHARS_MAX
 
 
 def quoted(text: str) -> str:
-    """What a client sent, cut to the length that an error may repeat."""
+    """Return a client's text, cut to the length that an error may repeat."""
     return text if len(text) <= QUOTED_CHARS_MAX else f"{text[:QUOTED_CHARS_MAX]}..."
 
 
 class SqsError(Exception):
-    """An answer that is an error: ``code``, ``json_type``, HTTP ``status`` and message."""
+    """An error answer: ``code``, ``json_type``, HTTP ``status`` and message."""
 
     code: ClassVar[str] = "InternalFailure"
     json_type: ClassVar[str] = "InternalFailure"
@@ -34,11 +34,10 @@ class SqsError(Exception):
         super().__init__(self.message)
 
     def without_frames(self) -> Self:
-        """The error without its traceback, for one that is kept until it is answered.
+        """Return this error without its traceback. Call this for an error that is kept until it is answered.
 
-        Its traceback holds the frames that it came through, with the request in them; those of its callers
-        come to hold the answer, which holds the error: a circle that no collector finds, as answers are
-        structs that it does not look into.
+        The traceback refers to frames, and so to the request. A frame may also refer to the answer, which refers to
+        this error. The garbage collector cannot free such a cycle, because it does not track answers (``gc=False``).
         """
         self.__traceback__ = self.__context__ = self.__cause__ = None
         return self
@@ -129,13 +128,13 @@ class ReceiptHandleIsInvalid(SenderError):
 
 
 class LeaseExpired(SenderError):
-    """No error of AWS: the lease has ended, as its time is up or it was committed or given back."""
+    """Not an error of AWS: the lease has ended. Its time is over, it was committed, or its consumer ended it."""
 
     code, json_type = "LeaseExpired", "LeaseExpired"
 
 
 class ElasticqGroupDoesNotExist(SenderError):
-    """No error of AWS: there is no consumer group of this name."""
+    """Not an error of AWS: there is no consumer group of this name."""
 
     code, json_type = "ElasticqGroupDoesNotExist", "ElasticqGroupDoesNotExist"
 
@@ -144,7 +143,7 @@ class ElasticqGroupDoesNotExist(SenderError):
 
 
 class ElasticqUnknownConsumer(SenderError):
-    """No error of AWS: the group has no such consumer; its session is over, it left, or it never joined."""
+    """Not an error of AWS: the group has no such consumer. Its session ended, it left, or it never joined."""
 
     code, json_type = "ElasticqUnknownConsumer", "ElasticqUnknownConsumer"
 
@@ -155,7 +154,7 @@ class ElasticqUnknownConsumer(SenderError):
 
 
 class ElasticqNotHolder(SenderError):
-    """No error of AWS: the call's ElasticqToken is not that of the resource's present assignment."""
+    """Not an error of AWS: the call's ElasticqToken is not that of the resource's current assignment."""
 
     code, json_type = "ElasticqNotHolder", "ElasticqNotHolder"
 
@@ -166,7 +165,7 @@ class ElasticqNotHolder(SenderError):
 
 
 class ResourceNotFound(SenderError):
-    """There is no such queue or task as an action on move tasks names by its ARN or handle."""
+    """The queue or move task that an action on move tasks names does not exist."""
 
     code, json_type = "ResourceNotFoundException", "ResourceNotFoundException"
     status = 404
@@ -182,61 +181,61 @@ class OverLimit(SenderError):
 
 
 class MessageNotInflight(SenderError):
-    """In the service model; AWS was seen to answer InvalidParameterValue instead, and so do we."""
+    """An error of the service model. For SQS, AWS and elasticq answer InvalidParameterValue instead."""
 
     code, json_type = _simple("MessageNotInflight")
 
 
 class InvalidIdFormat(SenderError):
-    """In the service model, deprecated there: ReceiptHandleIsInvalid is what is answered."""
+    """A deprecated error of the service model. AWS and elasticq answer ReceiptHandleIsInvalid instead."""
 
     code, json_type = "InvalidIdFormat", "InvalidIdFormat"
 
 
 class InvalidSecurity(SenderError):
-    """The request is not signed or not on a secure connection, as it must be."""
+    """The request is not signed, or not on a secure connection."""
 
     code, json_type = "InvalidSecurity", "InvalidSecurity"
     status = 403
 
 
 class AccessDenied(SenderError):
-    """The queue's policy does not let the caller do that, or a web page made a browser ask."""
+    """The queue's policy does not allow the call, or a web page may have sent it."""
 
     code, json_type = "AccessDenied", "AccessDeniedException"
     status = 403
 
 
 class MissingAuthenticationToken(SenderError):
-    """The request must be signed and is not."""
+    """The request is not signed, but must be."""
 
     code, json_type = "MissingAuthenticationToken", "MissingAuthenticationTokenException"
     status = 403
 
 
 class IncompleteSignature(SenderError):
-    """The signature is not one of AWS's form. (The API pages print 400 for it; one who may not enter gets 403.)"""
+    """The signature does not have AWS's form. The status is 403, as for all refused callers (AWS's pages list 400)."""
 
     code, json_type = "IncompleteSignature", "IncompleteSignatureException"
     status = 403
 
 
 class InvalidClientTokenId(SenderError):
-    """No such access key."""
+    """The access key is unknown."""
 
     code, json_type = "InvalidClientTokenId", "UnrecognizedClientException"
     status = 403
 
 
 class SignatureDoesNotMatch(SenderError):
-    """The signature is of something else, or of another time."""
+    """The signature belongs to another request, or to another time."""
 
     code, json_type = "SignatureDoesNotMatch", "InvalidSignatureException"
     status = 403
 
 
 class KmsError(SenderError):
-    """Base of the errors of a key service; there is none here, so that they never occur."""
+    """Base of the errors of a key service. They never occur, because elasticq has no key service."""
 
 
 class KmsAccessDenied(KmsError):
@@ -268,27 +267,27 @@ class KmsThrottled(KmsError):
 
 
 class RequestThrottled(SenderError):
-    """As many recent calls are remembered as may be. A sender must wait: of no call the retry is forgotten."""
+    """The memory of recent calls is full. Senders must wait, because the server must recognise every retry."""
 
     code, json_type = "RequestThrottled", "RequestThrottled"
     status = 403
 
 
 class InvalidAddress(SenderError):
-    """The QueueUrl is not one (seen: AWS answers 404 for a foreign path)."""
+    """The QueueUrl is malformed (seen: AWS answers 404 for a foreign path)."""
 
     code, json_type = "InvalidAddress", "InvalidAddress"
     status = 404
 
 
 class InvalidRequest(SenderError):
-    """LocalStack's: its path that lists messages was asked for another action."""
+    """An error of LocalStack: a request to its path of messages names another action."""
 
     code, json_type = "InvalidRequest", "InvalidRequest"
 
 
 class InvalidAction(SenderError):
-    """Query: unknown Action, or one that is not valid for a queue's URL."""
+    """Query: the Action is unknown, or not valid for a queue's URL."""
 
     code, json_type = "InvalidAction", "InvalidAction"
 
@@ -300,7 +299,7 @@ class MissingAction(SenderError):
 
 
 class UnknownOperation(SenderError):
-    """JSON 1.0: no such X-Amz-Target."""
+    """JSON 1.0: the X-Amz-Target is unknown."""
 
     code, json_type = "UnknownOperationException", "UnknownOperationException"
 
@@ -312,29 +311,29 @@ class SerializationError(SenderError):
 
 
 class RequestTooLarge(SenderError):
-    """The request is larger than any legal one: refused before it is read."""
+    """The request is larger than any legal one, so it is refused before it is read."""
 
     code, json_type = "RequestEntityTooLarge", "RequestEntityTooLarge"
     status = 413
 
 
 class TopicError(SenderError):
-    """Base of the errors of SNS, which has no JSON 1.0. Source: botocore's model, and recordings of the service."""
+    """Base of the errors of SNS, which has no JSON 1.0. Sources: botocore's model, and recordings of the service."""
 
 
 class InvalidParameter(TopicError):
-    """Its text begins with "Invalid parameter: ", as ``invalid_parameter`` makes it."""
+    """A parameter is not valid. The text begins with "Invalid parameter: " (see ``invalid_parameter``)."""
 
     code, json_type = "InvalidParameter", "InvalidParameterException"
 
 
 def invalid_parameter(text: str) -> InvalidParameter:
-    """``text``: what AWS says of the parameter behind "Invalid parameter: "."""
+    """Return the error. ``text``: AWS's text about the parameter, without "Invalid parameter: "."""
     return InvalidParameter(f"Invalid parameter: {text}")
 
 
 class InvalidToken(TopicError):
-    """A confirmation token that has not even the form of one."""
+    """The confirmation token is malformed."""
 
     code, json_type = "InvalidParameter", "InvalidToken"
 
@@ -348,7 +347,7 @@ class TopicValidationError(TopicError):
 
 
 class TopicNotFound(TopicError):
-    """A topic or a subscription."""
+    """The topic or subscription does not exist."""
 
     code, json_type = "NotFound", "NotFoundException"
     status = 404
@@ -382,7 +381,7 @@ class TagLimitExceeded(TopicError):
 
 
 class TopicThrottled(TopicError):
-    """Too much waits for its delivery; SDKs retry."""
+    """Too many messages wait for their delivery. SDKs retry."""
 
     code, json_type = "Throttled", "ThrottledException"
     status = 429
@@ -409,14 +408,14 @@ class PublishBatchTooLong(TopicError):
 
 
 class ServiceUnavailable(ReceiverError):
-    """No master, no quorum or a bound is reached: nothing is promised, retry is safe."""
+    """There is no master or no quorum, or a bound is reached. A retry is safe."""
 
     code, json_type = "ServiceUnavailable", "ServiceUnavailable"
     status = 503
 
 
 class InternalFailure(ReceiverError):
-    """A fault of the server: what happened stands in its log, and nothing of it in the answer."""
+    """A fault of the server. Its log has the details; the answer has none."""
 
     code, json_type = "InternalFailure", "InternalFailure"
 

@@ -1,4 +1,4 @@
-"""What a client of elasticq may ask for besides SQS's actions."""
+"""The commands that elasticq has in addition to those of SQS."""
 
 from typing import Annotated
 
@@ -28,11 +28,11 @@ Metadata = Annotated[
 
 
 class Peek(Command):
-    """Reads messages without receiving them; nothing changes.
+    """A read of messages that does not receive them and changes nothing.
 
-    from_sequence: the sequence to begin at; limit: 1 to 1,000 messages. Shown are only messages that were sent at
-    sent_from_ms or later and before sent_until_ms, and that are in one of ``states`` (visible, inflight, delayed;
-    in any of them where none is named).
+    from_sequence: the first sequence. limit: 1 to 1,000 messages. sent_from_ms, sent_until_ms: only messages that were
+    sent at the first time or later, and before the second one. states: only messages in one of these states (visible,
+    inflight, delayed); by default in any state.
     """
 
     queue_url: QueueUrl | None = None
@@ -45,9 +45,9 @@ class Peek(Command):
 
 
 class ElasticqChangePriority(Command):
-    """Gives messages of a priority queue, wherever their delivery stands, another priority.
+    """A new priority for messages of a priority queue, in any state of their delivery.
 
-    message_ids: 1 to 1,000 MessageIds; next_token: of the answer to the call before, which did not find all of them.
+    message_ids: 1 to 1,000 MessageIds. next_token: that of the last answer, if it had not found all messages.
     """
 
     queue_url: QueueUrl | None = None
@@ -57,9 +57,10 @@ class ElasticqChangePriority(Command):
 
 
 class ElasticqReschedule(Command):
-    """Lets messages that nobody received yet, and that wait for their time, come at another one.
+    """A new delivery time for scheduled messages that have not been received.
 
-    message_ids, next_token: as in ElasticqChangePriority; deliver_at: ms of the epoch, at once where that is past.
+    message_ids, next_token: as in ElasticqChangePriority. deliver_at: milliseconds since the epoch. A time in the past
+    means at once.
     """
 
     queue_url: QueueUrl | None = None
@@ -69,7 +70,7 @@ class ElasticqReschedule(Command):
 
 
 class ElasticqCancelScheduled(Command):
-    """Deletes messages that nobody received yet, and that wait for their time."""
+    """The deletion of scheduled messages that have not been received."""
 
     queue_url: QueueUrl | None = None
     message_ids: MessageIds = field(default_factory=list)
@@ -77,11 +78,11 @@ class ElasticqCancelScheduled(Command):
 
 
 ById = ElasticqChangePriority | ElasticqReschedule | ElasticqCancelScheduled
-"""Commands that name messages by their MessageIds, and may need several calls to find them."""
+"""The commands that name messages by their MessageIds. They may need several calls to find all messages."""
 
 
 class DeleteBySequence(FencedCommand):
-    """Of REST: deletes the message, whoever has it; must_be_in_flight: only while it is."""
+    """The deletion of a message by REST, in any state. must_be_in_flight: only while it is in flight."""
 
     queue_url: QueueUrl | None = None
     sequence: Annotated[int, MEMBERS["FromSequence"]] = 0
@@ -89,10 +90,10 @@ class DeleteBySequence(FencedCommand):
 
 
 class HideBySequence(FencedCommand):
-    """Of REST: hides a message in flight for so many seconds from now on, None for the queue's visibility timeout.
+    """A new visibility timeout by REST, for a message in flight.
 
-    receipt_handle: of the delivery that is meant, which is the message's; the newest one without it. metadata: kept
-    with the message from now on.
+    visibility_timeout: in seconds from now; None for that of the queue. receipt_handle: the delivery to change; None
+    for the newest one. metadata: added to the message's metadata.
     """
 
     queue_url: QueueUrl | None = None
@@ -103,7 +104,7 @@ class HideBySequence(FencedCommand):
 
 
 class PrioritiseBySequence(FencedCommand):
-    """Of REST: gives a message of a priority queue another priority."""
+    """A new priority by REST, for a message of a priority queue."""
 
     queue_url: QueueUrl | None = None
     sequence: Annotated[int, MEMBERS["FromSequence"]] = 0
@@ -111,16 +112,16 @@ class PrioritiseBySequence(FencedCommand):
 
 
 BySequence = DeleteBySequence | HideBySequence | PrioritiseBySequence
-"""Commands of REST that name a message by its sequence."""
+"""The commands of REST, which name a message by its sequence."""
 
 
 class AdvanceClock(Command):
-    """For tests: cluster time moves forward by ``advance_ms``."""
+    """A command for tests: cluster time moves forward by ``advance_ms``."""
 
     advance_ms: int = 0
 
 
 class DeleteAllQueues(Command):
-    """For tests: deletes the queues of ``account`` in all regions, or of all accounts if it is None."""
+    """A command for tests: it deletes the queues of ``account`` in all regions, or of all accounts if it is None."""
 
     account: str | None = None

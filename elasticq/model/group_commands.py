@@ -1,7 +1,6 @@
-"""What a client asks of consumer groups: one class per action. None of them is AWS's
-(docs/adr/0031-consumer-groups.md).
+"""The commands on consumer groups: one class per action. AWS has none of them (docs/adr/0031-consumer-groups.md).
 
-A consumer group has a name, which is its owner's as the names of queues are. How much each member may hold stands in
+A consumer group has a name, which is unique for its owner, as for queues. The bounds of all members are in
 ``limits.MEMBERS``.
 """
 
@@ -23,9 +22,9 @@ class GroupCommand(Command, rename="pascal", gc=False):
 
 
 class ElasticqSetGroup(GroupCommand):
-    """Makes a group, or changes one; a member that is absent keeps what the group has, or the default of a new one.
+    """The creation or change of a group. An absent member keeps its value, or gets the default in a new group.
 
-    queue_names, queue_name_prefix, partitions_of: one of them; it says what the group shares out.
+    queue_names, queue_name_prefix, partitions_of: exactly one of them, which defines the resources of the group.
     """
 
     group_name: GroupName | None = None
@@ -48,10 +47,11 @@ class ElasticqJoinGroup(GroupCommand):
 
 
 class ElasticqHeartbeat(GroupCommand):
-    """Renews a consumer's session.
+    """The renewal of a consumer's session.
 
-    released: the tokens of what the consumer does not act on any more. known_version, wait_time_seconds: the call is
-    answered as soon as the consumer's view has another version, at the end of the wait at the latest.
+    released: the tokens of the resources that the consumer has stopped using.
+    known_version, wait_time_seconds: the answer comes when the version of the consumer's view differs, at the latest
+        after the wait.
     """
 
     group_name: GroupName | None = None
@@ -69,7 +69,7 @@ class ElasticqLeaveGroup(GroupCommand):
 
 
 class ElasticqMoveResource(GroupCommand):
-    """Asks for a hand-over of one resource to a consumer."""
+    """A request to move one resource to a consumer."""
 
     group_name: GroupName | None = None
     resource: Annotated[str, MEMBERS["Resource"]] | None = None
@@ -77,7 +77,7 @@ class ElasticqMoveResource(GroupCommand):
 
 
 class ElasticqDrainConsumer(GroupCommand):
-    """Takes everything from a consumer, which gets nothing more."""
+    """A request to take all resources from a consumer. It gets no new ones."""
 
     group_name: GroupName | None = None
     consumer_id: ConsumerId | None = None

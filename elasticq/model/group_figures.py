@@ -1,4 +1,4 @@
-"""What the command line and the page tell of a consumer group, from the answer of ElasticqDescribeGroups."""
+"""The figures of a consumer group that the command line and the page show, from ElasticqDescribeGroups."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def shares_out(group: Mapping[str, Any]) -> str:
-    """Return what makes the group's resources, in a few words."""
+    """Return a short description of the group's resources."""
     if group.get("PartitionsOf"):
         return f"partitions of {group['PartitionsOf']}"
     if group.get("QueueNames"):
@@ -15,12 +15,12 @@ def shares_out(group: Mapping[str, Any]) -> str:
 
 
 def held_by(group: Mapping[str, Any]) -> Counter[str]:
-    """Return how many resources each consumer has, by its id; those that it is to give up count as well."""
+    """Return how many resources each consumer holds, by its id. Those that it has to release count, too."""
     return Counter(each["ConsumerId"] for each in group["Resources"] if each.get("ConsumerId"))
 
 
 def figures(group: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a line about the group. without_work: consumers that have nothing."""
+    """Return the figures of the group by name. without_work: the number of consumers that hold nothing."""
     held = held_by(group)
     return {
         "name": group["GroupName"],

@@ -1,22 +1,22 @@
-"""What commands on consumer groups answer. Times are ms of the cluster's clock, spans ms."""
+"""The results of commands on consumer groups. Times are cluster time in ms, durations are in ms."""
 
 from msgspec import Struct, field
 
 from elasticq.model.results import Result
 
 FREE, HELD, REVOKING = "free", "held", "revoking"
-"""What a resource of a group is: nobody's, a consumer's, or one's that was asked to give it back."""
+"""The states of a group's resource. REVOKING: a consumer holds it, and was asked to release it."""
 
 
 class GroupChangedResult(Result):
-    """ElasticqSetGroup, ElasticqMoveResource, ElasticqDrainConsumer."""
+    """The result of ElasticqSetGroup, ElasticqMoveResource and ElasticqDrainConsumer."""
 
     group_name: str
     generation: int
 
 
 class HeldResource(Struct, rename="pascal", omit_defaults=True, gc=False):
-    """A resource in a consumer's hands; ``resource``: the queue's name, or NAME/K for a partition K of it."""
+    """A resource that a consumer holds. ``resource``: the name of a queue, or NAME/K for its partition K."""
 
     resource: str
     queue_url: str
@@ -25,11 +25,11 @@ class HeldResource(Struct, rename="pascal", omit_defaults=True, gc=False):
 
 
 class GroupViewResult(Result):
-    """ElasticqHeartbeat: what a consumer has to do.
+    """The result of ElasticqHeartbeat: the view of a consumer.
 
-    version: larger whenever ``assigned`` or ``revoking`` differ from what they were. hold_ms: for so
-    long after it sent the last call that was answered the consumer may act, by its own clock. heartbeat_ms: how long
-    after an answer the next call is due.
+    version: grows with each change of ``assigned`` or ``revoking``. hold_ms: how long the consumer may use its
+    resources, by its own clock, from when it sent its last answered call. heartbeat_ms: after this time from an answer,
+    the next call is due.
     """
 
     group_name: str
@@ -44,7 +44,7 @@ class GroupViewResult(Result):
 
 
 class GroupJoinedResult(GroupViewResult):
-    """ElasticqJoinGroup: the view of the new consumer."""
+    """The result of ElasticqJoinGroup: the view of the new consumer."""
 
 
 class ConsumerShown(Struct, rename="pascal", omit_defaults=True, gc=False):
@@ -57,7 +57,7 @@ class ConsumerShown(Struct, rename="pascal", omit_defaults=True, gc=False):
 
 
 class ResourceShown(Struct, rename="pascal", omit_defaults=True, gc=False):
-    """``state``: FREE, HELD or REVOKING."""
+    """A resource in the result of ElasticqDescribeGroups. ``state``: FREE, HELD or REVOKING."""
 
     resource: str
     queue_url: str
@@ -68,10 +68,10 @@ class ResourceShown(Struct, rename="pascal", omit_defaults=True, gc=False):
 
 
 class GroupShown(Struct, rename="pascal", omit_defaults=True, gc=False):
-    """A group of ElasticqDescribeGroups.
+    """A group in the result of ElasticqDescribeGroups.
 
-    moves: how many resources were taken from a consumer, so that another one gets them, ever. rebalanced_ms: how long
-    the last rebalance took.
+    moves: how many resources were ever taken from one consumer for another one. rebalanced_ms: how long the last
+    rebalance took.
     """
 
     group_name: str
@@ -89,7 +89,7 @@ class GroupShown(Struct, rename="pascal", omit_defaults=True, gc=False):
 
 
 class GroupsResult(Result):
-    """ElasticqDescribeGroups."""
+    """The result of ElasticqDescribeGroups."""
 
     groups: list[GroupShown]
     next_token: str | None = None

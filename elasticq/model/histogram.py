@@ -1,12 +1,14 @@
-"""Counts how often something took how long."""
+"""A histogram of durations or other numbers."""
 
 from bisect import bisect_left
 
 
 class Histogram:
-    """``counts[i]`` values were at most ``bounds[i]``, and above the bound before; the last ones were above all.
+    """A histogram with fixed bounds and the sum of all values.
 
-    One thread observes; another one may read, and may then see the sum one value ahead of the counts or behind.
+    ``counts[i]`` is the number of values up to ``bounds[i]`` and above the bound before it. The last count is of values
+    above all bounds. Only one thread may call ``observe``. Another thread may read; it may then see the sum one value
+    before or after the counts.
     """
 
     __slots__ = ("bounds", "counts", "sum")

@@ -1,12 +1,12 @@
 """Owners of queues, queue names, queue URLs and ARNs.
 
-A queue is found by its owner and its name. An owner is an account, 12 digits,
-and behind it ``/region`` where the queue is of another region than
-``node.region``: "000000000000", "000000000000/eu-west-1" (docs/adr/0024).
+Owner and name identify a queue. An owner is an account of 12 digits. If the
+region of the queue is not ``node.region``, ``/region`` follows:
+"000000000000", "000000000000/eu-west-1" (docs/adr/0024).
 
-A QueueUrl is read by its last two path parts only, whatever host it names:
-old AWS forms, another member's address and a bare queue name all work, and no
-URL is ever fetched.
+Only the last two parts of a QueueUrl's path count, and its host does not matter.
+So old forms of AWS, the address of another member and a bare queue name all
+work. The server never fetches a URL.
 """
 
 import re
@@ -29,12 +29,12 @@ ANONYMOUS: Final = "anonymous"
 
 
 def has_fifo_suffix(name: str) -> bool:
-    """Whether a queue of this name, or URL, is a FIFO queue: such a queue, and no other, has a name that ends so."""
+    """Return whether the queue with this name or URL is a FIFO queue. Only names of FIFO queues have this suffix."""
     return name.endswith(FIFO_SUFFIX)
 
 
 def owner_in(account: str, region: str) -> str:
-    """The owner of the account's queues in a region; ``region`` is empty for the node's own."""
+    """Return the owner of the account's queues in a region. ``region``: empty for the node's own."""
     return f"{account}/{region}" if region else account
 
 
@@ -43,35 +43,34 @@ def account_of(owner: str) -> str:
 
 
 def region_of(owner: str, own_region: str) -> str:
-    """The region of an owner's queues; ``own_region``: ``node.region``."""
+    """Return the region of an owner's queues. ``own_region``: ``node.region``."""
     return owner[ACCOUNT_CHARS + 1 :] or own_region
 
 
 def neighbour(account: str, owner: str) -> str:
-    """The owner of another account's queues in the region of ``owner``."""
+    """Return the owner of another account's queues in the region of ``owner``."""
     return account + owner[ACCOUNT_CHARS:]
 
 
 def queue_url(endpoint: str, owner: str, name: str) -> str:
-    """``http://host:port/<account>/<name>``; ``endpoint`` has no trailing slash.
+    """Return ``http://host:port/<account>/<name>``. ``endpoint``: without a slash at the end.
 
-    The region is not part of it, as some clients read a URL of other parts as none of SQS: it is the caller's.
+    The URL does not contain the region, because some clients accept only these parts. The region is the caller's.
     """
     return f"{endpoint}/{account_of(owner)}/{name}"
 
 
 def queue_path(url: str, caller: str) -> tuple[str, str]:
-    """(owner, name) of the queue that a caller, an owner too, means by a QueueUrl; a bare name is one of its own.
+    """Return (owner, name) of a QueueUrl or bare name. ``caller``: the owner of the caller's queues.
 
-    Nothing is checked against what exists: an odd URL yields a name that no
-    queue has.
+    The URL is not checked: for a malformed URL, the result is a name that no queue has.
     """
     if len(url) > REMEMBERED_CHARS_MAX:
         return _queue_path.__wrapped__(url, caller)
     return _queue_path(url, caller)
 
 
-@lru_cache(maxsize=4_096)  # clients name the same few queues again and again
+@lru_cache(maxsize=4_096)  # clients repeat the names of a few queues
 def _queue_path(url: str, caller: str) -> tuple[str, str]:
     parts = url.rstrip("/").rsplit("/", 2)
     if len(parts) >= 2 and ACCOUNT.match(parts[-2]):
@@ -84,13 +83,13 @@ def queue_arn(own_region: str, owner: str, name: str) -> str:
 
 
 def parse_queue_arn(arn: object, owner: str) -> tuple[str, str] | None:
-    """(owner, name) of a queue's ARN, taken to be of the region of ``owner``; None for anything else."""
+    """Return (owner, name) of a queue's ARN, in the region of ``owner``. None for anything else."""
     match = QUEUE_ARN.match(arn) if isinstance(arn, str) else None
     return (neighbour(match[1], owner), match[2]) if match is not None else None
 
 
 def arn_region(arn: str) -> str:
-    """The region that a queue's ARN names, empty where it names none."""
+    """Return the region in a queue's ARN; empty if it has none."""
     return arn.split(":", 4)[3]
 
 
@@ -105,8 +104,11 @@ def is_topic_name(name: str, *, is_fifo: bool) -> bool:
 
 
 INNER: Final = "~topics"
-"""Stands in the place of a region in the owner of queues that hold what is delivered to subscriptions other than
-queues. No signature names such a region, so that no call reaches them as queues."""
+"""The text that replaces the region in the owner of inner queues.
+
+These hold messages for subscriptions that are not queues. No signature can name such a region, so no call of a client
+can reach an inner queue.
+"""
 
 
 def topic_arn(own_region: str, owner: str, name: str) -> str:
@@ -114,10 +116,10 @@ def topic_arn(own_region: str, owner: str, name: str) -> str:
 
 
 def inner_owner(owner: str) -> str:
-    """The owner of the queues in which messages wait for subscriptions of ``owner`` that are no queues."""
+    """Return the owner of the inner queues for the subscriptions of ``owner``."""
     return f"{account_of(owner)}/{INNER}"
 
 
 def is_inner(owner: str) -> bool:
-    """Whether the queues of this owner belong to subscriptions: nobody is shown these, as they hold secrets."""
+    """Return whether the queues of this owner are inner queues. These contain secrets, so nobody may see them."""
     return owner[ACCOUNT_CHARS + 1 :] == INNER

@@ -1,8 +1,8 @@
-"""What an executed command answers; the wire room writes it out and adds the MD5s.
+"""The results of executed commands. The ``wire`` package encodes them as answers.
 
-MD5 digests are not in here: they follow from the command (sends) or from the
-message returned (receives), and the wire computes them when it writes. A list,
-map or text that has a default here is left out of an answer when it is empty.
+Results have no MD5 digests. ``wire`` computes these for sends from the command,
+and for receives from the message. An answer leaves out an empty list, map or
+text if it has a default here.
 """
 
 from msgspec import Struct, field
@@ -15,17 +15,17 @@ class Result(Struct, gc=False):
 
 
 class EmptyResult(Result):
-    """The action answers nothing but success."""
+    """The result of an action that answers only success."""
 
 
 class QueueUrlResult(Result):
-    """CreateQueue and GetQueueUrl."""
+    """The result of CreateQueue and GetQueueUrl."""
 
     queue_url: str
 
 
 class QueueDeclaredResult(Result):
-    """DeclareQueue; ``differing``: names of the attributes that have another value in a queue that existed before."""
+    """The result of DeclareQueue. ``differing``: names of attributes whose values differ in the existing queue."""
 
     differing: list[str] = field(default_factory=list)
     is_new: bool = False
@@ -41,7 +41,7 @@ class QueueAttributesResult(Result):
 
 
 class SendMessageResult(Result):
-    """``sequence``: the message's place in its queue, for who asks further by that; SQS's answers do not show it."""
+    """The result of SendMessage. ``sequence``: the message's place in its queue, which only REST shows."""
 
     message_id: str
     sequence_number: str | None = None  # FIFO only
@@ -49,7 +49,7 @@ class SendMessageResult(Result):
 
 
 class BatchError(Struct, gc=False):
-    """BatchResultErrorEntry."""
+    """A failed entry of a batch (BatchResultErrorEntry)."""
 
     id: str
     code: str
@@ -58,10 +58,10 @@ class BatchError(Struct, gc=False):
 
 
 class SentEntry(Struct, gc=False):
-    """SendMessageBatchResultEntry; ``position`` is the entry's index in the command.
+    """A sent entry of a batch (SendMessageBatchResultEntry). ``position``: the index of the entry in the command.
 
-    ``sequence``: the sequence of the stored message in a queue with an idempotency window, where it may be a message
-    that was sent before with the same id; 0 in other queues.
+    sequence: that of the stored message, in a queue with an idempotency window. This may be an earlier message with
+    the same id. In other queues it is 0.
     """
 
     id: str
@@ -77,14 +77,14 @@ class SendMessageBatchResult(Result):
 
 
 class BatchResult(Result):
-    """DeleteMessageBatch and ChangeMessageVisibilityBatch: ids that succeeded, entries that failed."""
+    """The result of DeleteMessageBatch and ChangeMessageVisibilityBatch: ids that succeeded, entries that failed."""
 
     successful: list[str] = field(default_factory=list)
     failed: list[BatchError] = field(default_factory=list)
 
 
 class ReceivedMessage(Struct, gc=False):
-    """One received message; ``attributes`` (the system's) and ``message_attributes`` are those that were asked for."""
+    """A received message, with the system attributes and the message attributes that the call asked for."""
 
     message_id: str
     receipt_handle: str
@@ -94,13 +94,13 @@ class ReceivedMessage(Struct, gc=False):
 
 
 class ReceiveMessageResult(Result):
-    """The messages, and what is needed to take the receive back when they cannot be delivered.
+    """The result of a receive: the messages, and the facts to undo the receive if the messages cannot be delivered.
 
-    ``invocation``: that of the call; it is forgotten too when the receive is taken back.
-    ``attempt``: how often the same messages were answered before to a retry of the call; 0 at the first time.
-    ``request_attempt``: the key of the call's ReceiveRequestAttemptId, and when the messages were received.
-    ``leased``: the messages belong to a lease, whose id gets them again, so that they are never taken back. The lease
-    of an answer without messages is sealed.
+    invocation: that of the call. Undoing the receive also forgets it.
+    attempt: how often the same messages were already answered to an attempt of this call; 0 for the first time.
+    request_attempt: the key of the call's ReceiveRequestAttemptId, and the time of the receive.
+    leased: whether the messages belong to a lease. A repeat with its id gets them again, so the receive is never
+        undone. If there are no messages, the lease is sealed.
     """
 
     messages: list[ReceivedMessage] = field(default_factory=list)
@@ -111,13 +111,13 @@ class ReceiveMessageResult(Result):
 
 
 class QueueTagsResult(Result):
-    """ListQueueTags."""
+    """The result of ListQueueTags."""
 
     tags: dict[str, str] = field(default_factory=dict)
 
 
 class DeadLetterSourcesResult(Result):
-    """ListDeadLetterSourceQueues; JSON writes its list as ``queueUrls``, in lower case."""
+    """The result of ListDeadLetterSourceQueues. The name of its list in JSON is ``queueUrls``."""
 
     queue_urls: list[str]
     next_token: str | None = None
@@ -128,13 +128,13 @@ class MoveTaskStartedResult(Result):
 
 
 class MoveTaskCancelledResult(Result):
-    """``moved``: ApproximateNumberOfMessagesMoved so far."""
+    """The result of CancelMessageMoveTask. ``moved``: ApproximateNumberOfMessagesMoved so far."""
 
     moved: int
 
 
 class MoveTask(Struct, rename="pascal", omit_defaults=True, gc=False):
-    """ListMessageMoveTasksResultEntry; a member that is not told is None. StartedTimestamp is in ms since the epoch."""
+    """A move task (ListMessageMoveTasksResultEntry). Members that are not shown are None. Timestamps are in ms."""
 
     task_handle: str | None = None
     status: str | None = None
@@ -148,29 +148,29 @@ class MoveTask(Struct, rename="pascal", omit_defaults=True, gc=False):
 
 
 class MoveTasksResult(Result):
-    """ListMessageMoveTasks, newest first."""
+    """The result of ListMessageMoveTasks: the newest task first."""
 
     results: list[MoveTask]
 
 
 class ClockResult(Result):
-    """AdvanceClock; ``time_ms``: the cluster time after the advance."""
+    """The result of AdvanceClock. ``time_ms``: the cluster time after it."""
 
     time_ms: int
 
 
 class QueuesDeletedResult(Result):
-    """DeleteAllQueues: how many queues were deleted, and whether some are left for the next call."""
+    """The result of DeleteAllQueues: how many queues were deleted, and whether some are left for the next call."""
 
     count: int
     is_more: bool
 
 
 class PeekedMessage(Struct, gc=False):
-    """A message as it is stored; ``state``: visible, inflight or delayed; ``attributes``: all that the system has.
+    """A stored message. ``state``: visible, inflight or delayed. ``attributes``: all system attributes.
 
-    priority: that of the moment, in a priority queue; deliver_at_ms: when the delay of a delayed message is over,
-    where that does not follow from the queue; partition: the one that it is of, in a queue that has some.
+    priority: the current one, in a priority queue. deliver_at_ms: when the delay of the message ends, unless the
+    queue defines that. partition: that of the message, in a queue with partitions.
     """
 
     message_id: str
@@ -185,16 +185,17 @@ class PeekedMessage(Struct, gc=False):
 
 
 class PeekResult(Result):
-    """A page of messages; ``next_sequence``: where the next page begins, None after the newest message."""
+    """A page of messages. ``next_sequence``: the start of the next page, None after the newest message."""
 
     messages: list[PeekedMessage] = field(default_factory=list)
     next_sequence: int | None = None
 
 
 class PrioritiesChangedResult(Result):
-    """The MessageIds that have the priority or the time now, or were cancelled, and those that were not found.
+    """The result of the commands of ``extensions.ById``.
 
-    next_token: where to go on looking for those that were not found; None once all of the queue was looked at.
+    changed: MessageIds whose messages have the new priority or time, or were cancelled. not_found: the others.
+    next_token: the token to search on for the others; None after the end of the queue.
     """
 
     changed: list[str]
@@ -203,7 +204,7 @@ class PrioritiesChangedResult(Result):
 
 
 class StaleResult(Result):
-    """A read answered by a member without a master: ``age_ms`` since it heard one."""
+    """The result of a read from a member without a master. ``age_ms``: the time since it last heard a master."""
 
     result: Result
     age_ms: int

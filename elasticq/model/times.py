@@ -1,4 +1,4 @@
-"""Points in time as clients write them, in seconds since the epoch; the pure rooms have no calendar."""
+"""Conversion between the times in clients' texts and seconds since the epoch, without ``datetime``."""
 
 import re
 from functools import lru_cache
@@ -13,7 +13,7 @@ _DAYS: Final = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 def basic_s(text: str) -> int | None:
-    """The time that a text like 20260131T235959Z names, as signatures write it; None for any other text."""
+    """Return the seconds of a text like 20260131T235959Z, the format of signatures. None for any other text."""
     return _basic_s(text) if len(text) == _BASIC_CHARS else None
 
 
@@ -24,9 +24,9 @@ def _basic_s(text: str) -> int | None:
 
 
 def extended_s(text: str) -> int | None:
-    """The time that a text like 2026-01-31T23:59:59Z names, also with an offset from UTC or as the day alone.
+    """Return the seconds of a text like 2026-01-31T23:59:59Z, the format of policies. None for any other text.
 
-    Policies write times so. None for any other text.
+    An offset from UTC and a day without a time are valid, too.
     """
     match = _EXTENDED.match(text)
     if match is None:
@@ -40,9 +40,9 @@ def extended_s(text: str) -> int | None:
 
 
 def basic(at_s: int) -> str:
-    """``at_s`` as 20260131T235959Z."""
+    """Return the time in the format 20260131T235959Z."""
     days, rest_s = divmod(at_s, 86_400)
-    # Days are counted from 1 March of year 0, so that the day that comes and goes is the year's last.
+    # Days count from 1 March of year 0, so that the leap day is the last day of a year.
     era, day_of_era = divmod(days + 719_468, 146_097)
     year_of_era = (day_of_era - day_of_era // 1_460 + day_of_era // 36_524 - day_of_era // 146_096) // 365
     day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
@@ -54,12 +54,12 @@ def basic(at_s: int) -> str:
 
 
 def extended(at_ms: int) -> str:
-    """``at_ms`` as 2026-01-31T23:59:59.123Z."""
+    """Return the time in the format 2026-01-31T23:59:59.123Z."""
     at_s, rest_ms = divmod(at_ms, 1_000)
     return f"{_extended_s(at_s)}.{rest_ms:03}Z"
 
 
-@lru_cache(maxsize=16)  # whoever writes times writes many of one second
+@lru_cache(maxsize=16)  # callers format many times of the same second
 def _extended_s(at_s: int) -> str:
     text = basic(at_s)
     return f"{text[:4]}-{text[4:6]}-{text[6:11]}:{text[11:13]}:{text[13:15]}"

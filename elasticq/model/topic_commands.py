@@ -1,8 +1,8 @@
-"""What a client asks of topics: one class per SNS action, fields as AWS names them.
+"""The commands of SNS: one class per action, with the fields of AWS.
 
-Source of every shape: botocore's model ``sns/2010-03-31``. AddPermission and RemovePermission are SQS's as well, so
-the classes of topics have other names. Booleans are the texts that the Query protocol sends. How much each member may
-hold stands in ``limits.TOPIC_MEMBERS``.
+The source of all shapes is botocore's model ``sns/2010-03-31``. SQS also has AddPermission and RemovePermission, so
+the classes here have other names. Booleans are the texts of the Query protocol. The bounds of all members are in
+``limits.TOPIC_MEMBERS``.
 """
 
 from typing import Annotated
@@ -158,7 +158,7 @@ class ListTagsForResource(TopicCommand):
 
 
 class AddTopicPermission(TopicCommand):
-    """AddPermission."""
+    """The command of SNS's AddPermission."""
 
     topic_arn: TopicArn | None = None
     label: Label | None = None
@@ -171,7 +171,7 @@ class AddTopicPermission(TopicCommand):
 
 
 class RemoveTopicPermission(TopicCommand):
-    """RemovePermission."""
+    """The command of SNS's RemovePermission."""
 
     topic_arn: TopicArn | None = None
     label: Label | None = None
@@ -187,4 +187,4 @@ class PutDataProtectionPolicy(TopicCommand):
 
 
 class NothingThere(TopicCommand):
-    """A read of phones or mobile push, of which there are none."""
+    """A read of phones or mobile push. elasticq has neither, so the answer is empty."""

@@ -1,6 +1,6 @@
-"""What an executed command on topics answers; ``wire/topic_xml.py`` writes it.
+"""The results of commands on topics. ``wire/topic_xml.py`` encodes them as answers.
 
-Lists and maps are always written, also when they are empty, as AWS does; a text that is None is left out.
+Lists and maps are always written, also if they are empty, as on AWS. An absent text (None) is left out.
 """
 
 from msgspec import Struct, field
@@ -9,11 +9,11 @@ from elasticq.model.results import BatchError, Result
 
 
 class TopicDone(Result):
-    """The action answers nothing but success, without a result element."""
+    """The result of an action that answers only success, without a result element."""
 
 
 class TopicTagged(Result):
-    """TagResource and UntagResource: a result element that is empty."""
+    """The result of TagResource and UntagResource: an empty result element."""
 
 
 class TopicArnResult(Result):
@@ -30,16 +30,16 @@ class TopicsResult(Result):
 
 
 class TopicAttributesResult(Result):
-    """GetTopicAttributes and GetSubscriptionAttributes."""
+    """The result of GetTopicAttributes and GetSubscriptionAttributes."""
 
     attributes: dict[str, str] = field(default_factory=dict)
 
 
 class SubscribeResult(Result):
-    """Subscribe and ConfirmSubscription.
+    """The result of Subscribe and ConfirmSubscription.
 
-    number: the subscription's; is_shown: the ARN is told, not that its confirmation is pending. Both are for a
-    repeated call, and not written.
+    number: that of the subscription. is_shown: whether the answer has the ARN instead of "pending confirmation".
+    A repeated call needs both; they are not written.
     """
 
     subscription_arn: str
@@ -61,8 +61,10 @@ class SubscriptionsResult(Result):
 
 
 class PublishCounts(Struct, array_like=True, gc=False):
-    """For the metrics of the member that answers: copies that were stored for subscriptions, among them dead letters;
-    subscriptions whose filter refused the message; copies that could be stored nowhere. Not written.
+    """The counts of a publish for the metrics of the member that answers. They are not written.
+
+    delivered: copies that were stored for subscriptions. dead_lettered: those of them that are dead letters.
+    filtered: subscriptions whose filter refused the message. failed: copies that could not be stored.
     """
 
     delivered: int = 0
@@ -78,7 +80,7 @@ class PublishCounts(Struct, array_like=True, gc=False):
 
 
 class PublishResult(Result):
-    """``topic``, ``number``: what MessageId and SequenceNumber are made of."""
+    """The result of Publish. ``topic``, ``number``: the numbers in MessageId and SequenceNumber."""
 
     message_id: str
     sequence_number: str | None = None  # FIFO only
@@ -88,7 +90,7 @@ class PublishResult(Result):
 
 
 class PublishedEntry(Struct, gc=False):
-    """PublishBatchResultEntry."""
+    """A published entry of a batch (PublishBatchResultEntry)."""
 
     id: str
     message_id: str
@@ -117,4 +119,4 @@ class DataProtectionPolicyResult(Result):
 
 
 class NothingThereResult(Result):
-    """What a read of phones or mobile push answers."""
+    """The empty result of a read of phones or mobile push."""

@@ -1,1 +1,1 @@
-"""Accepts connections for all ports: bounded before a protocol sees them, and never beyond the process's files."""
+"""The acceptance of connections for all ports, within bounds that keep the process from running out of files."""

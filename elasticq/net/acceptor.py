@@ -1,8 +1,8 @@
-"""Accepts the connections of one port, as many as it may have, and counts those in their TLS handshake too.
+"""The acceptor of one port: it bounds the port's connections, including those in a TLS handshake.
 
-asyncio's servers accept whatever waits, before anything can be counted, and know nothing of a connection until its
-TLS handshake is over: a burst, or silence in handshakes, then takes all files of the process, and the log finds none.
-Here a connection is accepted only where there is room for it; beyond that it is closed at once.
+asyncio's servers accept every waiting connection, and report a connection only after its TLS handshake. A burst of
+connections, or of silent handshakes, could then use all file descriptors of the process, including those that the
+message log needs. The acceptor instead closes each connection beyond the bound at once.
 """
 
 import asyncio
@@ -17,18 +17,19 @@ from elasticq.net.connection_limits import choose_victim
 
 HANDSHAKE_S: Final = 10.0
 HANDSHAKES_MAX: Final = 256
-ACCEPTED_A_TURN: Final = 64  # then others of the loop come first
-PAUSE_S: Final = 0.2  # where the system has no file or memory for a connection
-QUIET_S: Final = 60.0
+ACCEPTED_A_TURN: Final = 64  # connections accepted in one turn of the event loop, before other work gets its turn
+PAUSE_S: Final = 0.2  # pause in accepting after the system had no file or memory for a connection
+QUIET_S: Final = 60.0  # least time between two warnings
 
 _log = getLogger("elasticq.net")
 
 
 class Acceptor:
-    """Accepts on listening sockets that do not block, from ``start`` on; earlier clients wait in their backlog.
+    """An acceptor on non-blocking listening sockets. Before ``start``, clients wait in the sockets' backlog.
 
-    count: returns how many connections of ``factory`` are open; connections_max: of them and of handshakes together.
-    Where that is reached, a connection in its handshake is closed for a new one; if there is none, the new one is.
+    count: returns how many connections that ``factory`` made are open. connections_max: the bound of these
+    connections and the TLS handshakes together. At the bound, a new connection replaces one that is still in its
+    handshake. If there is no such connection, the acceptor closes the new one.
     """
 
     __slots__ = (
@@ -65,7 +66,7 @@ class Acceptor:
         self._connections_max = connections_max
         self._tls = tls
         self._handshake_s = handshake_s
-        self._handshakes: dict[asyncio.Task[None], str] = {}  # where each is from, the oldest first
+        self._handshakes: dict[asyncio.Task[None], str] = {}  # with the client's address, the oldest first
         self._quiet_until_s = 0.0
         self._is_closed = False
 
@@ -74,11 +75,11 @@ class Acceptor:
             self._loop.add_reader(listener, self._accept, listener)
 
     def renew(self, tls: ssl.SSLContext | None) -> None:
-        """Show another certificate to those who connect from now on."""
+        """Use another TLS context for new connections."""
         self._tls = tls
 
     def close(self) -> None:
-        """Accept no more, and end the handshakes under way."""
+        """Stop accepting, and end the handshakes that are in progress."""
         self._is_closed = True
         for listener in self._listeners:
             self._loop.remove_reader(listener)
@@ -98,7 +99,7 @@ class Acceptor:
             self._take(accepted, address[0] if isinstance(address, tuple) else "")
 
     def _pause(self, listener: socket.socket, error: OSError) -> None:
-        """Accept nothing for a moment after an error, or the loop would do nothing but try again."""
+        """Stop accepting for PAUSE_S after an error. Otherwise the event loop would only repeat the failing call."""
         self._loop.remove_reader(listener)
         self._loop.call_later(PAUSE_S, self._go_on, listener)
         self._complain("connections_not_accepted %s: %s", error)
@@ -108,16 +109,20 @@ class Acceptor:
             self._loop.add_reader(listener, self._accept, listener)
 
     def _complain(self, text: str, reason: object) -> None:
+        """Log a warning unless one was logged within QUIET_S."""
         if self._loop.time() >= self._quiet_until_s:
             self._quiet_until_s = self._loop.time() + QUIET_S
             _log.warning(text, self._name, reason)
 
     def _take(self, accepted: socket.socket, address: str) -> None:
+        """Start the handshake of an accepted connection. At the bound, close an older handshake first, or this one."""
         is_full = self._count() + len(self._handshakes) >= self._connections_max
         if is_full or len(self._handshakes) >= HANDSHAKES_MAX:
             if not self._handshakes or self._tls is None:
                 accepted.close()
-                self._complain("connections_closed_at_once %s: there are %s already", self._connections_max)
+                self._complain(
+                    "connections_closed_at_once %s: at most %s connections may be open", self._connections_max
+                )
                 return
             slow = choose_victim(self._handshakes)
             del self._handshakes[slow]
@@ -128,13 +133,13 @@ class Acceptor:
         handshake.add_done_callback(self._opened)
 
     async def _open(self, accepted: socket.socket) -> None:
-        """Hand a connection to its protocol after its TLS handshake. Failed ones are not logged: there are many."""
+        """Pass a connection to its protocol after the TLS handshake. Do not log failed handshakes: there are many."""
         timeout_s = None if self._tls is None else self._handshake_s
         try:
             await self._loop.connect_accepted_socket(
                 self._factory, accepted, ssl=self._tls, ssl_handshake_timeout=timeout_s
             )
-        except OSError:  # also ssl's errors and a timeout
+        except OSError:  # SSL errors and timeouts are OSErrors, too
             accepted.close()
         except asyncio.CancelledError:
             accepted.close()
@@ -147,9 +152,9 @@ class Acceptor:
 
 
 async def listeners_of(host: str, port: int, backlog: int) -> list[socket.socket]:
-    """Return non-blocking sockets, one for each address of ``host`` (empty: all of this machine), all at one port.
+    """Return non-blocking listening sockets, one for each address of ``host``, all at the same port.
 
-    Raises OSError.
+    host: empty for all addresses of this machine. port: 0 for a free port. Raise OSError if one cannot listen.
     """
     found = await asyncio.get_running_loop().getaddrinfo(
         host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE

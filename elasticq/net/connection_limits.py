@@ -1,7 +1,7 @@
-"""Chooses which connection to close where too many wait that have proved nothing yet.
+"""The choice of the connection to close if too many unauthenticated connections are open.
 
-It is the oldest of the address that has the most, so that a single address cannot keep others out, however many
-connections it opens, and one that is alone at its address goes last.
+The choice is the oldest connection of the address that has the most of them. So one address cannot keep others out,
+however many connections it opens, and an address with a single connection loses it last.
 """
 
 from collections import Counter
@@ -14,7 +14,8 @@ Waiting = TypeVar("Waiting")
 def choose_victim(waiting: Mapping[Waiting, str], spared: Collection[str] = ()) -> Waiting:
     """Return the connection to close.
 
-    waiting: the address of each, the oldest first, at least one; spared: addresses that go after all others.
+    waiting: the connections with their addresses, the oldest first, at least one. spared: addresses whose
+    connections are chosen only if there are no others.
     """
     strangers = {one: address for one, address in waiting.items() if address not in spared} or waiting
     ((busiest, _),) = Counter(strangers.values()).most_common(1)

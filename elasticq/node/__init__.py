@@ -1,1 +1,1 @@
-"""Engine and replication joined: one member of a cluster as a pure state machine."""
+"""One member of a cluster, or one proxy, without I/O: calls, frames and time go in, effects come out."""

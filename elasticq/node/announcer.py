@@ -1,4 +1,5 @@
-"""Tells the proxies that are linked to this member who is master, as they get no Appends to learn it from."""
+"""Announcements of the master to the proxies that are linked to this member. Proxies get no Appends to learn it
+from."""
 
 from typing import Final
 
@@ -11,12 +12,18 @@ from elasticq.node.outputs import Frame
 from elasticq.replication.replica import Replica
 
 TELL_MS: Final = 1_000
-"""A proxy is told this often, and at once when the master changes: it sets deadlines by the cluster's time."""
-LOOK_MS: Final = 100  # how often a member without a cluster looks whether it has one
+"""The interval of announcements to a proxy, which also sets deadlines by the time in them.
+
+The announcer also sends one at once when the master changes.
+"""
+LOOK_MS: Final = 100  # how often a member without a cluster checks whether it has one
 
 
 class Announcer:
-    """Every member tells: one of them may be the only one that a proxy has a link to. ``now_ms``: boot clock, ms."""
+    """The linked proxies and the next announcement to them. ``now_ms`` is the boot clock in ms.
+
+    Every member announces the master, because a proxy may have only one link.
+    """
 
     __slots__ = ("_clock", "_effects", "_forwarder", "_proxies", "_replica", "wake_at_ms")
 
@@ -25,17 +32,17 @@ class Announcer:
         self._clock = clock
         self._effects = effects
         self._forwarder = forwarder
-        self._proxies: dict[str, None] = {}  # in the order in which they came
+        self._proxies: dict[str, None] = {}  # in the order in which they connected
         self.wake_at_ms: int | None = None
 
     def met(self, peer: Peer, now_ms: int) -> None:
-        """Tell a proxy that greeted."""
+        """Announce the master to a proxy that sent its greeting."""
         if peer.is_proxy:
             self._proxies[peer.id] = None
             self.tell(now_ms)
 
     def lost(self, member_id: str) -> None:
-        """The link to a member or proxy broke."""
+        """Forget a member or proxy whose link broke."""
         self._proxies.pop(member_id, None)
         if not self._proxies:
             self.wake_at_ms = None
@@ -45,7 +52,7 @@ class Announcer:
             self.tell(now_ms)
 
     def tell(self, now_ms: int) -> None:
-        """Tell all proxies, if this member belongs to a cluster."""
+        """Announce the master to all proxies, if this member belongs to a cluster."""
         if not self._proxies:
             return
         replica = self._replica
@@ -54,7 +61,7 @@ class Announcer:
             return
         linked_term, time_ms = self._clock.reading(now_ms)
         for proxy in self._proxies:
-            told = MasterIs(
+            report = MasterIs(
                 cluster=replica.cluster,
                 sender=replica.member_id,
                 to=proxy,
@@ -64,4 +71,4 @@ class Announcer:
                 time_ms=time_ms if linked_term else 0,
                 may_make_guids=self._forwarder.may_make_guids(),
             )
-            self._effects.frames.append(Frame(proxy, encode(told), 0))
+            self._effects.frames.append(Frame(proxy, encode(report), 0))

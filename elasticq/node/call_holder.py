@@ -1,7 +1,7 @@
-"""Keeps the calls of a process's clients that are executed elsewhere: passes each on, again if need be.
+"""Calls of a process's clients that another member executes. This module passes them on, and retries if necessary.
 
-What a member that follows a master (forwarder.py) and a proxy (proxy.py) have in common. They differ in how they know
-the master, and in what they do without one.
+It holds what a follower (forwarder.py) and a proxy (proxy.py) have in common. They differ in how they find the master,
+and in what they do without one.
 """
 
 from abc import ABC, abstractmethod
@@ -45,11 +45,17 @@ from elasticq.replication.messages import FrameError
 UNKNOWN: Final = "The master did not answer; the outcome is unknown, a retry is safe."
 MASTERS_LOST_MAX: Final = 1
 DEADLINE_MARGIN_MS: Final = 500
-"""How much sooner than its client is answered a call must be executed: members' estimates of cluster time differ."""
+"""How much earlier than its client's deadline a call must be executed.
+
+The margin covers the differences between the members' estimates of cluster time.
+"""
 
 
 class Keeper(ABC):
-    """``incarnation`` is new for each object, as the numbers of calls are."""
+    """The part of a member or proxy that passes calls on to the master.
+
+    ``incarnation`` must be new for each object, because the numbers of calls start again.
+    """
 
     def __init__(
         self,
@@ -69,27 +75,33 @@ class Keeper(ABC):
         self._waiting_calls = waiting_calls
         self._pending_calls = PendingCalls(incarnation)
 
-    # --- what members and proxies do each in their way --------------------------------
+    # --- what members and proxies implement differently --------------------------------
 
     @abstractmethod
     def cluster(self) -> str:
-        """The id of the cluster whose members take calls; a frame of another one is ignored."""
+        """Return the id of the cluster whose members take calls. Frames of other clusters are ignored."""
 
     @abstractmethod
     def term(self) -> int:
-        """The newest term that is known here."""
+        """Return the newest term that is known here."""
 
     @abstractmethod
     def _route(self) -> tuple[str, bool] | None:
-        """The id of the member to which calls go now, and whether it relays them to the master; None without one."""
+        """Return the member to which calls go now; None without one.
+
+        The result is (member id, whether that member only relays calls to the master).
+        """
 
     @abstractmethod
     def may_make_guids(self) -> bool:
-        """False while the history of GUIDs is left to clients' own ids."""
+        """Return whether this process may make invocation ids for calls that have none.
+
+        It may not while the history of invocation ids is too full, because the rest is for the ids of clients.
+        """
 
     @abstractmethod
     def unready_reason(self) -> str:
-        """Why no call can be passed on."""
+        """Return why no call can be passed on."""
 
     @abstractmethod
     def _submit(self, held: HeldCall, now_ms: int) -> None:
@@ -101,20 +113,24 @@ class Keeper(ABC):
 
     @abstractmethod
     def read(self, forwarded: AnyForwardingMessage, now_ms: int) -> None:
-        """Take a message of another member. Raises FrameError if it is refused, ContentRefused if its content is."""
+        """Handle a message of another member.
+
+        Raise FrameError if the message is refused, and ContentRefused if only its content is.
+        """
 
     @abstractmethod
     def content_refused(self, header: Header, reason: str) -> None:
-        """Do what follows from a message whose content cannot be read."""
+        """Answer, or end, the call of a message whose content cannot be read."""
 
     @abstractmethod
-    def _go_on_elsewhere(self, sent: Sent, now_ms: int) -> None:
-        """Go on with a call for which the member that it went to did nothing, as it is not the master."""
+    def _retry_elsewhere(self, sent: Sent, now_ms: int) -> None:
+        """Pass on again a call that the other member did not execute, because it is not the master."""
 
     def take(self, frame: bytes, link: str, now_ms: int) -> None:
-        """Take a frame that came over the link to the member ``link``, empty if unknown.
+        """Handle a frame that arrived over the link to the member ``link`` (empty if unknown).
 
-        Raises FrameError if the frame is refused. Raises ContentRefused if only its content is, once that is answered.
+        Raise FrameError if the frame is refused. Raise ContentRefused, after handling it, if only its content is
+        refused.
         """
         try:
             forwarded = decode(frame)
@@ -129,17 +145,19 @@ class Keeper(ABC):
 
     @property
     def held_calls(self) -> int:
-        """How many calls wait here for a master."""
+        """Return how many calls wait here for a master."""
         return len(self._waiting_calls)
 
     def submit(self, call: Call, ticket: Ticket, now_ms: int) -> None:
-        """Pass on a call that came now, let it wait, or refuse it; for a member that does not serve."""
+        """Pass on a call that came now, let it wait, or refuse it. This is for a process that does not execute
+        calls."""
         self._submit(self._waiting_calls.from_now(call, ticket, now_ms), now_ms)
 
     def _with_guid(self, held: HeldCall) -> Call:
-        """Give a call that changes something a GUID where its client gave none, so that it can be passed on twice.
+        """Return the call, with a new invocation id if it changes something and its client gave no id.
 
-        Not without a deadline for its copies, which are told apart by the GUID only as long as that is remembered.
+        The id makes it safe to pass the call on twice. A call without a deadline gets no id: members recognise copies
+        only while their history holds the id.
         """
         call = held.call
         is_nameless = not call.invocation and not held.is_uncertain and not is_read(call)
@@ -149,8 +167,8 @@ class Keeper(ABC):
         return replace(call, invocation=self._pending_calls.new_guid())
 
     def _hold(self, held: HeldCall, now_ms: int) -> None:
-        """Let a call wait for a master until its time is up; refuse it if too many wait."""
-        # Who passed a call on has bounded how many wait.
+        """Let a call wait for a master until its time is over. Refuse it if too many calls wait."""
+        # The member that passed on a call has limited the number of its waiting calls.
         if not self._waiting_calls.hold(held, now_ms, is_bounded=type(held.ticket) is not Remote):
             self._refuse(held)
 
@@ -168,7 +186,10 @@ class Keeper(ABC):
             self._effects.frames.append(frame)
 
     def _deadline_ms(self, held: HeldCall, now_ms: int) -> int:
-        """The cluster's real time, as known here, after which the call must have no effect; 0 without a bound."""
+        """Return the cluster's real time in ms after which the call must have no effect; 0 for no bound.
+
+        The time is an estimate of this process.
+        """
         if isinstance(held.ticket, Remote):
             return held.call.deadline_ms
         if not self._waiting_calls.hold_ms or not self._clock.is_linked:
@@ -176,7 +197,7 @@ class Keeper(ABC):
         return self._clock.reading(max(now_ms, held.until_ms - DEADLINE_MARGIN_MS))[1]
 
     def _frame_of(self, call: Call, to: str, number: int, deadline_ms: int, *, is_relayed: bool) -> Frame:
-        """The frame that passes ``call`` on. Raises the SqsError that its client gets where it cannot be passed on."""
+        """Return the frame that passes ``call`` on. Raise the SqsError for the client if it cannot be passed on."""
         cluster, sender, incarnation = self.cluster(), self._member_id, self._pending_calls.incarnation
         try:
             forward = forward_of(
@@ -198,16 +219,19 @@ class Keeper(ABC):
         self._effects.replies.append(Reply(held.ticket, ServiceUnavailable(reason), 0))
 
     def cancelled(self, ticket: Ticket) -> None:
-        """Withdraw the call of a client that left, here or at the member that it was passed on to."""
+        """Withdraw the call of a client that disconnected, here or at the member that has the call."""
         found = self._pending_calls.cancelled(ticket)
         if found is not None:
             number, to = found
-            self._write(self._forwarded(Withdraw, to, number=number))
+            self._write(self._message(Withdraw, to, number=number))
         else:
             self._waiting_calls.cancel(ticket)
 
     def end_waits(self) -> None:
-        """End the waits of receives for messages: the master answers them, those that wait for a master are empty."""
+        """End the waits of receives for messages.
+
+        The master answers the receives that were passed on. Receives that wait here for a master get an empty answer.
+        """
         for number, sent in self._pending_calls.sent.items():
             if type(sent.held.ticket) is not Remote:
                 self._end_wait(number, sent)
@@ -215,33 +239,34 @@ class Keeper(ABC):
             self._effects.replies.append(Reply(held.ticket, ReceiveMessageResult(), 0))
 
     def _end_wait(self, number: int, sent: Sent) -> None:
-        """Ask once for the answer of a receive or heartbeat that may wait at the member to which it went."""
+        """Ask the other member once to answer a receive or heartbeat that may wait there."""
         if may_wait(sent.held.call) and not sent.is_ending:
             sent.is_ending = True
-            self._write(self._forwarded(Withdraw, sent.to, number=number, wants_answer=True))
+            self._write(self._message(Withdraw, sent.to, number=number, wants_answer=True))
 
     def undelivered(self, result: ReceiveMessageResult) -> None:
-        """Give back the messages of the master's answer that could not be written to its client."""
+        """Return the messages of the master's answer, which could not be written to its client, to the master."""
         route = self._route()
         if route is not None:
-            self._give_to(route[0], result)
+            self._return_messages_to(route[0], result)
 
-    def _give_to(self, to: str, result: ReceiveMessageResult) -> None:
-        self._write(self._forwarded(GiveBack, to, number=self._pending_calls.next_number(), result=result))
+    def _return_messages_to(self, to: str, result: ReceiveMessageResult) -> None:
+        self._write(self._message(GiveBack, to, number=self._pending_calls.next_number(), result=result))
 
-    def _leave_former_masters(self, is_former: Callable[[str], bool], now_ms: int) -> None:
-        """Pass on again at once what may be passed on twice; the others are told soon which of them were only held.
+    def _abandon_former_masters(self, is_former: Callable[[str], bool], now_ms: int) -> None:
+        """Handle the calls at former masters, for which ``is_former`` is true.
 
-        A former master tells it within ``FAREWELL_MS`` if it can, but one that is paused or cut off cannot.
+        Pass on again at once the calls that may be passed on twice. For the others wait up to FAREWELL_MS: a former
+        master reports which calls it did not execute. One that is paused or cut off cannot report.
         """
         moved = self._pending_calls.lost_with(is_former, lambda sent: self._waiting_calls.may_go_on(sent.held, now_ms))
         self._pending_calls.hasten(is_former, now_ms + FAREWELL_MS)
-        self._go_on_without_answer(moved, now_ms)
+        self._retry_unanswered(moved, now_ms)
 
-    def _go_on_without_answer(self, given_up: list[Sent], now_ms: int) -> None:
-        """Pass unanswered calls on again that have a GUID or only read, until their time is up; answer the others.
+    def _retry_unanswered(self, given_up: list[Sent], now_ms: int) -> None:
+        """Pass unanswered calls on again if they have an invocation id or only read, until their time is over.
 
-        A call may be what stopped its master. So it goes to one other master, and not to a third.
+        Answer the others. A call may have crashed its master, so it goes to one other master, and not to a third.
         """
         for sent in given_up:
             held = sent.held
@@ -259,14 +284,14 @@ class Keeper(ABC):
         return min(waiting_ms, expires_at_ms)
 
     def tick(self, now_ms: int) -> None:
-        """End the waits whose time is up: those for a master, and those for an answer of it."""
+        """End the waits whose time is over: for a master, and for an answer of the master."""
         while (expired := self._waiting_calls.pop_expired(now_ms)) is not None:
             self._give_up(expired, now_ms)
-        self._go_on_without_answer(self._pending_calls.expired(now_ms), now_ms)
+        self._retry_unanswered(self._pending_calls.expired(now_ms), now_ms)
 
     # --- answers ----------------------------------------------------------------------
 
-    def _forwarded(self, kind: type, to: str, **fields: object) -> AnyForwardingMessage:
+    def _message(self, kind: type, to: str, **fields: object) -> AnyForwardingMessage:
         head = {"cluster": self.cluster(), "sender": self._member_id, "to": to}
         forwarded: AnyForwardingMessage = kind(**{**head, "incarnation": self._pending_calls.incarnation, **fields})
         return forwarded
@@ -277,26 +302,27 @@ class Keeper(ABC):
     def _on_answer(self, forwarded: Answer) -> None:
         outcome = outcome_of(forwarded)
         if forwarded.incarnation != self._pending_calls.incarnation:
-            # An earlier node of this process asked, and may have told its client before a snapshot took its place: a
-            # late copy of the answer must not take the messages from that client. They stay hidden for their timeout.
+            # An earlier node of this process passed the call on, and may have answered its client before a snapshot
+            # replaced that node. A late duplicate of the answer must not take the messages from the client. They stay
+            # in flight until their visibility timeout ends.
             return
         waiting = self._pending_calls.sent.get(forwarded.number)
         if waiting is not None and not (forwarded.sender == waiting.to and fits(outcome, waiting.held.call.command)):
             raise FrameError(f"{forwarded.kind} of {forwarded.sender} does not answer what was asked of {waiting.to}")
         if not self._pending_calls.was_used(forwarded.number):
-            # It would count as answered: the call that gets this number later would have no answer.
+            # This number would count as answered, and the call that gets it later would never be answered.
             raise FrameError(f"{forwarded.kind} of {forwarded.sender} answers what was not asked yet")
         if not self._pending_calls.is_first(forwarded.number):
             return
         sent = self._pending_calls.arrived(forwarded.number)
         if sent is None:
             if isinstance(outcome, ReceiveMessageResult) and outcome.messages:
-                self._give_to(forwarded.sender, outcome)
+                self._return_messages_to(forwarded.sender, outcome)
         else:
             self._effects.replies.append(Reply(sent.held.ticket, outcome, 0))
 
     def _answer_refused(self, header: Header, reason: str) -> None:
-        """End the call whose answer cannot be read: it had its effect, which is not known here."""
+        """End the call whose answer cannot be read. It had its effect, but this process does not know the result."""
         if header.tag != ANSWER_TAG or header.incarnation != self._pending_calls.incarnation:
             return
         sent = self._pending_calls.sent.get(header.number)
@@ -306,7 +332,7 @@ class Keeper(ABC):
             self._effects.replies.append(Reply(sent.held.ticket, error, 0))
 
     def _on_not_master(self, forwarded: NotMaster, now_ms: int) -> None:
-        """The sender did nothing for a call: pass it on to the next master, or let it wait for one."""
+        """Pass on to the next master a call that the sender did not execute, or let it wait for a master."""
         if forwarded.incarnation != self._pending_calls.incarnation:
             return
         waiting = self._pending_calls.sent.get(forwarded.number)
@@ -316,11 +342,11 @@ class Keeper(ABC):
         if sent is None:
             return
         sent.held.is_uncertain = sent.was_uncertain
-        self._go_on_elsewhere(sent, now_ms)
+        self._retry_elsewhere(sent, now_ms)
 
 
 def _check(frame: Frame) -> None:
-    """Read the frame of a call as its receiver will. Raises the SqsError that its client gets if that fails."""
+    """Decode the frame of a call as its receiver will. Raise the SqsError for the client if that fails."""
     try:
         forward = decode(frame.data)
         assert isinstance(forward, Forward), "a call is passed on by a Forward"
@@ -335,6 +361,10 @@ def refused_call(reason: str) -> SqsError:
 
 
 def _may_be_empty(held: HeldCall) -> bool:
-    """True for a receive of a client of this process that has had no effect yet; under a lease, empty is a promise."""
+    """Return whether a held call may get an empty answer.
+
+    It must be a receive of this process's own client without an effect so far. Under a lease an empty answer would be a
+    promise, so it may not.
+    """
     is_receive = type(held.call.command) is ReceiveMessage and not is_leased(held.call)
     return is_receive and not held.is_uncertain and type(held.ticket) is not Remote

@@ -1,4 +1,7 @@
-"""The comparisons that a master carries out: one at a time, in parts, so that no member is held for long."""
+"""The comparisons of all members' rows that a master carries out, one at a time and in parts.
+
+The parts keep each member's loop free for calls.
+"""
 
 from typing import Final
 
@@ -11,13 +14,14 @@ from elasticq.node.outputs import Ticket
 from elasticq.node.safe_execution import SafeExecutor
 from elasticq.replication.replica import Replica
 
-PART_MS: Final = 10  # between two parts, so that calls are served meanwhile
+PART_MS: Final = 10  # between two parts, so that calls are served in between
 
 
 class Comparison:
-    """Proposes the parts of a comparison of all members' rows, each once the one before it is committed.
+    """The comparison in progress, and the orders that wait for the next one.
 
-    Each order gets a comparison that begins after it came. So orders that come during one wait for the next.
+    Each part is proposed once the part before it is committed. An order gets a comparison that begins after the order
+    came.
     """
 
     __slots__ = (
@@ -46,18 +50,18 @@ class Comparison:
         self._journal = journal
         self._digests = digests
         self._waiting: list[Ticket] = []
-        self._number = 0  # of the comparison that is under way; 0: none is
+        self._number = 0  # of the comparison in progress; 0: none
         self._after: Position = []
         self._at_ms = 0
 
     def order(self, ticket: Ticket, now_ms: int) -> None:
-        """Begin a comparison now, or when the one that is under way is over."""
+        """Begin a comparison now, or when the one in progress is finished."""
         self._waiting.append(ticket)
         if not self._number:
             self._begin(now_ms)
 
     def work(self, now_ms: int) -> None:
-        """Propose the part that is due, if one is."""
+        """Propose the next part, if it is due."""
         if not self._number or now_ms < self._at_ms:
             return
         if self._replica.commit_index < self._replica.log.last_index:
@@ -70,7 +74,7 @@ class Comparison:
         return self._at_ms if self._number else None
 
     def lost_mastership(self) -> None:
-        """End the comparison: the next master does not continue it. Its order is refused as others are."""
+        """End the comparison, because the next master does not continue it. Refuse the orders that wait for one."""
         self._number = 0
         for ticket in self._waiting:
             self._voter_changes.refuse_lost(ticket)
@@ -85,10 +89,10 @@ class Comparison:
             self._voter_changes.promise(ticket, f"digest at {self._number}")
         self._waiting.clear()
         self._propose(now_ms)
-        self._voter_changes.keep_promises()  # alone in memory it is committed by now
+        self._voter_changes.keep_promises()  # in a memory-only cluster of one the entry is committed already
 
     def _propose(self, now_ms: int) -> None:
-        """Hash the next part of the rows, at the index that its entry gets."""
+        """Compute the digest of the next part of the rows, and propose it in an entry."""
         journal = self._journal
         time_ms = journal.stamp_command(now_ms)
         if journal.is_open:

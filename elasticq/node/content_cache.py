@@ -1,11 +1,13 @@
-"""Which contents a member keeps in memory, by three bounds in bytes; the others it fetches ahead of need.
+"""The message contents that a member keeps in memory, within three bounds in bytes.
 
-    pinned   not in the rows on disk yet: must stay; at its bound senders wait
-    kept     of queues that fit into memory whole, as far as the bound allows
-    fetched  brought from disk for delivery, first in, first out
+It fetches others before they are needed.
 
-New messages of a deep queue leave memory as soon as the rows hold them; its
-next contents are fetched while those before them are delivered.
+    pinned   not in the rows on disk yet: must stay; at its bound sends wait
+    kept     of queues that fit into memory completely, as far as the bound allows
+    fetched  read from disk for delivery, first in, first out
+
+New messages of a deep queue leave memory as soon as the rows hold them. While messages are delivered, the contents of
+the next ones are fetched.
 """
 
 from collections import deque
@@ -19,11 +21,14 @@ from elasticq.node.outputs import Committed, Fetch
 
 PINNED_BYTES_MAX: Final = 64 * 1_048_576
 FETCHED_BYTES_MAX: Final = 32 * 1_048_576
-COLD_MAX: Final = 2 * AHEAD_MAX  # a queue with more contents on disk than this is deep
+COLD_MAX: Final = 2 * AHEAD_MAX  # a queue with more contents on disk than this counts as deep
 
 
 class ContentCache:
-    """Tells the node what to fetch and frees what the rows hold. Works on ``state``'s contents only."""
+    """The contents in memory: it requests fetches and frees what the rows hold.
+
+    It changes only the contents in ``state``.
+    """
 
     __slots__ = (
         "_fetched",
@@ -44,15 +49,15 @@ class ContentCache:
         self._kept_bytes_max = kept_bytes_max
         self._pinned: deque[tuple[Committed, int]] = deque()
         self.pinned_bytes = 0
-        self._fetched: deque[tuple[int, int, int]] = deque()  # queue, sequence, weight
+        self._fetched: deque[tuple[int, int, int]] = deque()  # (queue id, sequence, bytes)
         self._fetched_bytes = 0
-        self._fetching: dict[int, Fetch] = {}  # at most one for each queue
+        self._fetching: dict[int, Fetch] = {}  # queue id -> its only fetch
         self._prefetch_at: dict[int, int] = {}
         self._next_ticket = 0
 
     @property
     def is_full(self) -> bool:
-        """True while sends must wait until the rows on disk hold more of the pinned contents."""
+        """Return whether sends must wait until the rows on disk hold more of the pinned contents."""
         return self.pinned_bytes > PINNED_BYTES_MAX
 
     def pin(self, committed: Committed) -> None:
@@ -65,7 +70,10 @@ class ContentCache:
         self._pinned.append((committed, size_bytes))
 
     def stored(self, index: int) -> None:
-        """The rows hold everything up to ``index``: contents of deep queues or above the bound leave memory."""
+        """Unpin the contents up to log index ``index``, because the rows hold them.
+
+        Contents of deep queues, and contents above the bound, leave memory.
+        """
         pinned = self._pinned
         while pinned and pinned[0][0].index <= index:
             committed, size_bytes = pinned.popleft()
@@ -76,7 +84,7 @@ class ContentCache:
     def _unpin(self, mutations: list[m.Mutation]) -> None:
         state = self._state
         queue: Queue | None = None
-        queue_id, is_deep = 0, False  # a queue that is deep stays so while its contents leave
+        queue_id, is_deep = 0, False  # a deep queue stays deep while its contents leave memory
         for mutation in mutations:
             if type(mutation) is m.MessageStored:
                 if mutation.queue_id != queue_id:
@@ -89,14 +97,14 @@ class ContentCache:
                     residency.drop(state, queue, mutation.sequence)
 
     def want(self, queue_id: int, sequences: list[int]) -> None:
-        """Fetch contents that a call waits for, unless a fetch for this queue is under way."""
+        """Fetch contents that a call waits for, unless a fetch for this queue is in progress."""
         if queue_id not in self._fetching:
             self._next_ticket += 1
             fetch = self._fetching[queue_id] = Fetch(self._next_ticket, queue_id, sequences)
             self.fetches.append(fetch)
 
     def taken(self, queue: Queue, sequence: int) -> None:
-        """A receive took messages up to ``sequence``: fetch the next contents before a receive needs them."""
+        """Fetch the next contents of a queue from which a receive took messages up to ``sequence``."""
         if not queue.is_cold or queue.id in self._fetching:
             return
         order = queue.order
@@ -108,7 +116,7 @@ class ContentCache:
             self.want(queue.id, ahead)
 
     def fetched(self, fetch: Fetch, contents: list[m.MessageStored]) -> None:
-        """Put what a fetch brought into memory; the caller serves those who waited for it, then calls ``trim``."""
+        """Put fetched contents into memory. The caller then serves the calls that wait for them, and calls ``trim``."""
         state = self._state
         if self._fetching.get(fetch.queue_id) is fetch:
             del self._fetching[fetch.queue_id]
@@ -124,7 +132,7 @@ class ContentCache:
         assert first is None or first in queue.contents, "the rows on disk have lost a content"
 
     def trim(self) -> None:
-        """Evict the contents that were fetched longest ago until the rest is within its bound."""
+        """Evict the contents that were fetched first until the rest is within the bound."""
         while self._fetched_bytes > FETCHED_BYTES_MAX:
             queue_id, sequence, weight = self._fetched.popleft()
             self._fetched_bytes -= weight

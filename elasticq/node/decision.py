@@ -1,4 +1,4 @@
-"""What became of a command that was judged."""
+"""The result of executing a command, before it is applied."""
 
 from msgspec import Struct
 
@@ -8,7 +8,7 @@ from elasticq.model.results import Result
 
 
 class Decision(Struct, gc=False):
-    """What a handler decided; ``payload`` is ``mutations`` encoded for the log, empty if there are none."""
+    """The decision of a handler. ``payload`` holds the encoded ``mutations`` for the log, and is empty without any."""
 
     result: Result | SqsError
     mutations: list[m.Mutation]

@@ -1,4 +1,4 @@
-"""What a member finds in comparisons of rows: a digest for each comparison that went through here from end to end."""
+"""The digests of finished comparisons of rows on this member. Members compare them to find rows that differ."""
 
 from hashlib import blake2b
 from typing import Final
@@ -9,31 +9,34 @@ from elasticq.engine.views.digest import Part, Position, digest_part
 from elasticq.replication.replica import Replica
 
 DIGESTS_MAX: Final = 16
-DAMAGED: Final = "damaged"  # stands in the place of a digest while rows of this member cannot be read
-INCOMPLETE: Final = "incomplete"  # likewise, of a comparison whose first parts this member did not take part in
+DAMAGED: Final = "damaged"  # replaces a digest while rows of this member cannot be read
+INCOMPLETE: Final = "incomplete"  # replaces the digest of a comparison whose first parts this member missed
 
 
 class Digests:
-    """``by_number``: the newest digests, by the number of the comparison: the log index of its first part."""
+    """The newest digests of this member.
+
+    ``by_number`` holds them by the number of the comparison, which is the log index of its first part.
+    """
 
     __slots__ = ("_digest", "_ends", "_next", "_replica", "_state", "by_number")
 
     def __init__(self, state: State, replica: Replica) -> None:
         self._state = state
         self._replica = replica
-        self._digest = ""  # of the parts of the comparison that is under way; or DAMAGED
-        self._next: tuple[int, Position] | None = None  # the number and beginning of the part that continues it
-        self._ends: dict[int, int] = {}  # the log indexes of the last parts
+        self._digest = ""  # of the parts so far, or DAMAGED or INCOMPLETE
+        self._next: tuple[int, Position] | None = None  # number of the comparison and start of its next part
+        self._ends: dict[int, int] = {}  # number of the comparison -> log index of its last part
         self.by_number: dict[int, str] = {}
 
     def part(self, after: Position, time_ms: int) -> Part:
-        """Return the part behind ``after`` of the rows as they are, for the master to propose it."""
+        """Return the part of the current rows after ``after``. The master proposes it."""
         return digest_part(self._state, time_ms, after)
 
     def note(self, compared: RowsCompared, index: int, time_ms: int, part: Part | None = None) -> None:
-        """Add a part, which is that of the rows at ``index``; ``time_ms`` is the time of that entry.
+        """Add a part of a comparison. Its rows are those at entry ``index``, whose time is ``time_ms``.
 
-        part: of these rows, where it is known.
+        part: the digest of these rows, if it is known.
         """
         number, after = compared.number, compared.after
         if not after:
@@ -52,7 +55,7 @@ class Digests:
                 del self._ends[next(iter(self.by_number))], self.by_number[next(iter(self.by_number))]
 
     def forget_above(self, index: int) -> None:
-        """Drop what comes of the entries above ``index``, which were taken back: others may come in their places."""
+        """Drop the results of entries above ``index``, which were rolled back. Other entries may get their indexes."""
         self._next = None
         for number in [number for number, end in self._ends.items() if end > index]:
             del self._ends[number], self.by_number[number]

@@ -1,4 +1,4 @@
-"""What a Runtime drives: a member of a cluster (node.py), or a proxy that passes calls on to one (proxy.py)."""
+"""The interface that a Runtime drives: a member of a cluster (node.py), or a proxy that passes calls on (proxy.py)."""
 
 from abc import ABC, abstractmethod
 
@@ -14,26 +14,29 @@ from elasticq.replication.messages import FrameError
 
 
 class Driven(ABC):
-    """Pure: each input is a method, ``effects`` are drained after each. ``now_ms`` is the boot-time clock in ms."""
+    """A pure object: each input is a method, and the caller drains ``effects`` after each input.
+
+    ``now_ms`` is the boot clock in ms.
+    """
 
     effects: Effects
     clock: ClusterClock
 
     @abstractmethod
     def start(self, now_ms: int, wall_ms: int) -> None:
-        """Begin; the first input."""
+        """Start. This is the first input."""
 
     @abstractmethod
     def submit(self, call: Call, ticket: Ticket, now_ms: int) -> None:
-        """Take the call of a client; its answer comes out as a Reply, now or after a later input."""
+        """Handle the call of a client. Its answer comes as a Reply, at once or after a later input."""
 
     @abstractmethod
     def cancel(self, ticket: Ticket, now_ms: int) -> None:
-        """The client of a waiting receive left; harmless for any other ticket."""
+        """Forget the waiting call of a client that disconnected. Any other ticket changes nothing."""
 
     @abstractmethod
     def undelivered(self, result: Result, now_ms: int) -> None:
-        """The answer of a receive could not be written: its messages become visible again."""
+        """Make the messages of a receive visible again, because its answer could not be written."""
 
     @abstractmethod
     def close_waiters(self, now_ms: int) -> None:
@@ -41,44 +44,45 @@ class Driven(ABC):
 
     @abstractmethod
     def receive_all(self, frames: list[tuple[str, bytes]], now_ms: int) -> list[tuple[str, FrameError]]:
-        """Take frames that came together, each with the id that the other end of its link has proved.
+        """Handle frames that arrived together, each with the id that the other end of its link has proved.
 
-        Returns refusals by link. Frames behind a refused one of the same link are not read, as it is about to be cut.
+        Return the refusals, each with its link. Frames after a refused one of the same link are not read, because that
+        link is about to be closed.
         """
 
     @abstractmethod
     def met(self, peer: Peer, now_ms: int) -> None:
-        """Take the greeting of another member, its first or a renewed one."""
+        """Handle the greeting of another member, its first one or a renewed one."""
 
     @abstractmethod
     def lost(self, member_id: str, now_ms: int) -> None:
-        """The link to another member broke."""
+        """Handle the loss of the link to another member."""
 
     @abstractmethod
     def introduce(self) -> Peer:
-        """The greeting by which this process tells others what it is."""
+        """Return the greeting by which this process describes itself to others."""
 
     @abstractmethod
     def order(self, order: Order, ticket: Ticket, now_ms: int) -> None:
-        """Carry out an order of the operator; the reply's outcome is an OrderDone or an OrderRefused."""
+        """Carry out an order of the operator. The outcome of its reply is an OrderDone or an OrderRefused."""
 
     @abstractmethod
     def hand_over(self, now_ms: int, to: str = "") -> bool:
-        """Begin to give the mastership away; False if it cannot be given."""
+        """Begin to hand over the mastership, to the member ``to`` if given. Return False if that is impossible."""
 
     @abstractmethod
     def tick(self, now_ms: int) -> None:
-        """Do what time made due."""
+        """Do what is due at ``now_ms``."""
 
     @abstractmethod
     def status(self, now_ms: int, groups_max: int = 0) -> NodeStatus:
-        """What ``/ready`` and ``/cluster`` tell of this process."""
+        """Return the status that ``/ready`` and ``/cluster`` show for this process."""
 
     @abstractmethod
     def leases(self, now_ms: int, limit: int) -> list[LeaseStatus]:
-        """Up to ``limit`` leases as they are known here: the living ones, and then those that ended last."""
+        """Return up to ``limit`` leases known here: first the active ones, then those that ended last."""
 
     @property
     @abstractmethod
     def ignored_attributes(self) -> set[str]:
-        """Unknown attributes of queues that calls gave and that were passed over here (limits = relaxed)."""
+        """Return the unknown queue attributes of calls that were ignored here (limits = relaxed)."""

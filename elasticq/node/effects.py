@@ -1,10 +1,14 @@
-"""What a Node wants done; its shell (runtime or simulator) does it and clears the lists.
+"""The effects that a Node requests. Its shell (runtime or simulator) carries them out and clears the lists.
 
-Order for the shell after each call of the node: hand ``records`` to the
-storage under ``token``; give ``committed`` to its rows and ask them for
-``fetches``; send each frame once its token is synced; release the replies (they
-are due now, the node itself held them by the reply rule); call ``tick`` at
-``wake_at_ms``. Entries up to ``log_floor`` are needed by nobody any more.
+After each call of the node the shell does this, in this order:
+
+1. Hand ``records`` to the storage under ``token``.
+2. Give ``committed`` to the rows on disk, and ask the rows for ``fetches``.
+3. Send each frame once its token is synced.
+4. Send the replies. They are due: the node itself has held them by the reply rule.
+5. Call ``tick`` at ``wake_at_ms``.
+
+No member needs the log entries up to ``log_floor`` any more.
 """
 
 from elasticq.node.outputs import Committed, Failure, Fetch, Frame, News, Reply, Wanted
@@ -12,16 +16,13 @@ from elasticq.replication.records import Entry, Record
 
 
 class Effects:
-    """What the node wants done: it fills the lists, and its shell drains them.
+    """The lists that the node fills and its shell drains.
 
-    failures: defects that the shell reports to the operator, while the member goes on.
-    news: what happened to the cluster, for the operator's log; it comes out before what is ``committed`` by then.
-
-    wanted: a snapshot to be fetched; it stays until the node is replaced by one over the snapshot.
-    discarded: dropped entries that clients had been told are stored (modes async, one); the shell files them.
-
-    token: covers every record handed out so far; the shell calls
-    ``node.synced(token)`` when they are durable.
+    failures: defects that the shell reports to the operator while the member continues.
+    news: events of the cluster for the operator's log. The shell writes them before it handles ``committed``.
+    wanted: a snapshot to be fetched. It stays until a node over the snapshot replaces this one.
+    discarded: dropped entries that were acknowledged to clients (modes async and one). The shell writes them to a file.
+    token: covers every record handed out so far. The shell calls ``node.synced(token)`` when they are durable.
     """
 
     __slots__ = (

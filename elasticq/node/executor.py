@@ -1,8 +1,8 @@
-"""Executes calls on a master: from their admission to the answer that is due, with all that lets a call wait.
+"""Execution of calls on a master, from admission to answer, including everything for which a call waits.
 
-A call waits for the end of a transfer of the mastership (waiting calls), for room (backpressure), for contents that
-are on disk, for work in slices (matchings), or for a message (waiters). Whatever changes the state here wakes those
-who wait for it.
+A call can wait for the end of a hand-over (waiting calls), for space (backpressure) or for contents on disk. A publish
+can wait for its matching, a receive for a message (waiters), and a heartbeat for a change in its group. Each change of
+the state wakes the calls that wait for it.
 """
 
 from typing import Final
@@ -46,26 +46,25 @@ from elasticq.node.waits.waiters import Waiter, Waiters
 from elasticq.node.waits.waiting_calls import WaitingCalls
 from elasticq.replication.replica import Replica
 
-DEAD_LETTERS: Final = 10, 1_000  # commands, and messages in all, after which a receive moves only what it found last
+# Bounds for one receive: executions, and messages in all. Beyond them it moves only the last found dead letters.
+DEAD_LETTERS: Final = 10, 1_000
 ATTEMPTS_MAX: Final = 10_000
 LOST: Final = "The mastership was lost; the outcome is unknown, a retry is safe."
 TOO_LATE: Final = "The call reached the master after its deadline and was not executed there; a retry is safe."
-UNREADABLE: Final = (
-    "Messages of this queue cannot be read from the disk any more, and are lost; a retry passes over them."
-)
+UNREADABLE: Final = "Messages of this queue cannot be read from disk and are lost; a retry skips them."
 
-_NOWHERE: Final[frozenset[int]] = frozenset()
-# After these a waiting receive of their queue may find something, or learn that the queue is gone.
+_NO_PARTITIONS: Final[frozenset[int]] = frozenset()
+# After these a waiting receive of their queue may find a message, or must learn that the queue was deleted.
 _WAKING = (m.MessageStored, m.VisibilityChanged, m.ReceiveReturned, m.QueueDeleted, m.QueueAttributesSet)
-_FREEING = (m.MessagesRemoved, m.RangeRemoved)  # where groups may be kept back: the next of theirs may be free
-_FENCING = (ResourceAssigned, ResourceFreed)  # after these a receive of a consumer of a group may be refused
+_FREEING = (m.MessagesRemoved, m.RangeRemoved)  # after these the next message of a blocked group may be free
+_FENCING = (ResourceAssigned, ResourceFreed)  # after these a receive of a group's consumer may have to be refused
 
 
 class Executor:
-    """``waiters``: the long polls of this master. ``heartbeats``: those of consumers of groups that wait. Answers that
-    may leave at once are added to ``due``.
+    """The calls of this master. Answers that may leave at once are added to ``due``.
 
-    undecided: the answers that this member held back when it lost the mastership.
+    waiters: the long polls.
+    undecided: the answers that this member held when it lost the mastership.
     """
 
     def __init__(
@@ -83,7 +82,7 @@ class Executor:
         waiting_calls: WaitingCalls,
         due: list[Reply],
     ) -> None:
-        self.waiters: Final = Waiters()  # Final, as other parts of the node hold these, too
+        self.waiters: Final = Waiters()  # Final, because other parts of the node hold these objects, too
         self.heartbeats: Final = Heartbeats()
         self.undecided: Final = Undecided(is_for_all=settings.mode == "all")
         self._state = state
@@ -99,22 +98,25 @@ class Executor:
         self._waiting_calls = waiting_calls
         self._due = due
         self._is_volatile = settings.volatile
-        # By queue: calls that need contents that are on disk.
+        # queue id -> calls that need contents that are on disk
         self._awaiting_contents: dict[int, list[tuple[Call, Ticket]]] = {}
         self.matchings = Matchings()
-        self._attempts: dict[bytes, int] = {}  # by invocation: answers that are out, where there were several
+        self._attempts: dict[bytes, int] = {}  # invocation id -> answers sent so far, where there were several
 
     # --- calls ---------------------------------------------------------------------
 
     def admit(self, call: Call, ticket: Ticket, now_ms: int) -> None:
-        """Execute a call, or let it wait for the end of a transfer or, as a send, for room; all calls come here."""
+        """Execute a call, or let it wait for the end of a hand-over or, as a send, for space.
+
+        All calls pass through here.
+        """
         if not self._leadership.may_write:
             self._hold(call, ticket, now_ms)
         elif not (self._backpressure.is_watching and self._backpressure.hold(call, ticket)):
             self._execute(call, ticket, now_ms)
 
     def _hold(self, call: Call, ticket: Ticket, now_ms: int) -> None:
-        """Let a call that had no effect wait until the transfer ends, done or given up; refuse it if too many wait."""
+        """Let a call without an effect wait until the hand-over ends; refuse it if too many calls wait."""
         waiting_calls = self._waiting_calls
         held, is_own = waiting_calls.from_now(call, ticket, now_ms), type(ticket) is not Remote
         if not waiting_calls.hold(held, now_ms, is_bounded=is_own):
@@ -128,9 +130,9 @@ class Executor:
         no_queue: QueueDoesNotExist | None = None
         try:
             decision = self._safe_executor.decide(execute, self._state, call, self._context)
-            if type(decision.result) is ReceiveMessageResult:  # a send does not pay for what follows
+            if type(decision.result) is ReceiveMessageResult:  # sends skip this block, because they are the hot path
                 if decision.mutations and _found_nothing(decision.result):
-                    decision = self._look_again(call, decision, now_ms)
+                    decision = self._move_dead_letters(call, decision, now_ms)
                 if _found_nothing(decision.result) and is_leased(call):
                     if not decision.mutations and self._wait(call, ticket, now_ms):
                         return
@@ -142,21 +144,21 @@ class Executor:
             if mutations:
                 self.change(decision, now_ms, call, ticket)
                 if not self._is_volatile and type(result) is ReceiveMessageResult:
-                    self._took(mutations[0])
+                    self._prefetch_after(mutations[0])
                 return
         except SqsError as error:
             if type(error) is not QueueDoesNotExist or self._context.template is None:
                 self._answer(call, ticket, error.without_frames(), now_ms)
                 return
-            no_queue = error.without_frames()  # one of them is this frame
+            no_queue = error.without_frames()  # without frames, because one of them is this function's
         except ContentsMissing as missing:
-            self._park(call, ticket, missing.sequences)
+            self._await_contents(call, ticket, missing.sequences)
             return
         except Unfinished as unfinished:
             if not self.matchings.add(call, ticket, unfinished.matching):
                 self._answer(call, ticket, TopicThrottled(TOO_MANY), now_ms)
             return
-        if no_queue is not None:  # here, as errors of what follows would carry this one along
+        if no_queue is not None:  # not in the except clause, where later errors would keep a reference to this one
             self._execute_with_queue(call, ticket, no_queue, now_ms)
             return
         if _found_nothing(result) and self._wait(call, ticket, now_ms):
@@ -167,7 +169,7 @@ class Executor:
         self._answer(call, ticket, result, now_ms)
 
     def _execute_with_queue(self, call: Call, ticket: Ticket, error: SqsError, now_ms: int) -> None:
-        """Make the call's queue from the template and execute the call; answer ``error`` if a first use makes none."""
+        """Create the call's queue from the template and execute it; answer ``error`` if the template does not apply."""
         try:
             decision = self._safe_executor.decide(at_first_use, self._state, call, self._context)
             self.change(decision, now_ms, call)
@@ -179,11 +181,11 @@ class Executor:
         else:
             self._answer(call, ticket, error, now_ms)
 
-    def _look_again(self, call: Call, decision: Decision, now_ms: int) -> Decision:
-        """Move the dead letters that a receive found instead of messages, and execute it again, until it finds none.
+    def _move_dead_letters(self, call: Call, decision: Decision, now_ms: int) -> Decision:
+        """Move the dead letters that a receive found, and execute it again, until it finds none.
 
-        Beyond DEAD_LETTERS its result is empty, and the decision moves those found last. Raises SqsError,
-        ContentsMissing; the dead letters that were moved before stay moved.
+        Beyond DEAD_LETTERS its result is empty, and the returned decision moves the dead letters found last. Raise
+        SqsError or ContentsMissing; dead letters that were moved before stay moved.
         """
         (steps, most), moved = DEAD_LETTERS, 0
         for _ in range(steps):
@@ -196,15 +198,15 @@ class Executor:
         return decision
 
     def _seal_or_answer(self, call: Call, decision: Decision, now_ms: int) -> Decision:
-        """The final answer to a leased receive that found nothing and waits no longer; applies ``decision`` first."""
+        """Apply ``decision``, and return the final one for a receive under a lease that found nothing."""
         self.change(decision, now_ms, call)
         self._journal.stamp_command(now_ms)
         return self._safe_executor.decide(seal_or_answer, self._state, call, self._context)
 
     def change(self, decision: Decision, now_ms: int, call: Call | None = None, ticket: Ticket | None = None) -> None:
-        """Apply what was decided, put it into the open entry, and answer a ticket by the reply rule.
+        """Apply a decision, add it to the open entry, and answer ``ticket`` by the reply rule.
 
-        Raises SqsError where ``call``'s part of the entry cannot be applied: then the call has no effect.
+        Raise SqsError if the mutations of ``call`` cannot be applied. Then the call has no effect.
         """
         mutations, result = decision.mutations, decision.result
         if not mutations:
@@ -226,18 +228,18 @@ class Executor:
             self._wake_consumers(mutations, now_ms)
 
     def _answer(self, call: Call | None, ticket: Ticket | None, outcome: Result | SqsError, now_ms: int) -> None:
-        """Answer a call by the reply rule; ``call`` is None where nobody waits for the answer any more."""
+        """Answer a call by the reply rule. ``call`` is None if no client waits for the answer any more."""
         replica = self._replica
-        if replica.commits_alone:  # everything is committed, and nobody else can be master
+        if replica.commits_alone:  # everything is committed, and no other member can be master
             self._due.append(Reply(ticket, outcome, replica.commit_index))
             return
         self._replies.answer(call, ticket, outcome, self._journal.head_index(), now_ms)
 
     def _count_attempt(self, call: Call, decision: Decision) -> None:
-        """Number one more answer to a receive: its messages become visible again only if all its answers come back.
+        """Count the repeated answers to one receive, whose messages become visible again only if all are returned.
 
-        Answers after the first have no mutations, or one that starts the visibility timeout again; a first one, after
-        its GUID was forgotten, begins the count anew.
+        A repeated answer has no mutations, or one that restarts the visibility timeout. If the invocation id was
+        forgotten, the next answer is a first one and restarts the count.
         """
         result, mutations, attempts = decision.result, decision.mutations, self._attempts
         if mutations and type(mutations[0]) is not m.VisibilityChanged:
@@ -250,28 +252,25 @@ class Executor:
                 del attempts[next(iter(attempts))]
 
     def give_back(self, result: ReceiveMessageResult, now_ms: int) -> None:
-        """Make the messages of a receive visible again when all answers to it came back.
-
-        Answers come back in any order, and any of them may have been read by the client.
-        """
+        """Make the messages visible again once all answers to their receive were returned unread, in any order."""
         answers = self._attempts.pop(result.invocation, 1 if result.attempt == 0 else 0) - 1
         if answers > 0:
             self._attempts[result.invocation] = answers
         elif answers == 0:
-            time_ms = self._journal.stamp_command(now_ms)  # the GUID of the receive is forgotten, too
+            time_ms = self._journal.stamp_command(now_ms)  # this also removes the invocation id from the history
             self.change(self._safe_executor.own(returned(self._state, result, time_ms)), now_ms)
 
     # --- contents on disk ----------------------------------------------------------
 
-    def _park(self, call: Call, ticket: Ticket, sequences: list[int]) -> None:
-        """Let a call wait for contents that are on disk; it is executed again when they are in memory."""
+    def _await_contents(self, call: Call, ticket: Ticket, sequences: list[int]) -> None:
+        """Let a call wait for contents that are on disk. It is executed again when they are in memory."""
         assert isinstance(call.command, (ReceiveMessage, Peek, ById))
         queue_id = self._queue_of(call, call.command)
         self._awaiting_contents.setdefault(queue_id, []).append((call, ticket))
         self._content_cache.want(queue_id, sequences)
 
     def fetched(self, fetch: Fetch, contents: list[m.MessageStored], now_ms: int) -> None:
-        """Take contents that came from the disk, and execute the calls that waited for them."""
+        """Take contents that were read from disk, and execute the calls that waited for them."""
         self._content_cache.fetched(fetch, contents)
         if self._leadership.serving:
             for call, ticket in self._awaiting_contents.pop(fetch.queue_id, ()):
@@ -287,34 +286,34 @@ class Executor:
         for call, ticket in self._awaiting_contents.pop(queue_id, ()):
             self._answer(call, ticket, ServiceUnavailable(UNREADABLE), now_ms)
 
-    def _took(self, mutation: m.Mutation) -> None:
+    def _prefetch_after(self, mutation: m.Mutation) -> None:
         if not isinstance(mutation, m.MessagesReceived):
-            return  # dead letters only
+            return  # it only moved dead letters
         self._content_cache.taken(self._state.queues[mutation.queue_id], mutation.sequences[-1])
 
     # --- senders -------------------------------------------------------------------
 
     def release_senders(self, now_ms: int) -> None:
-        """Admit waiting sends again, as the rows on disk moved on or the disk became full or free."""
+        """Admit waiting sends again, because the rows on disk advanced, or the disk became full or free."""
         backpressure = self._backpressure
         backpressure.look()
         for call, ticket in backpressure.released():
-            assert self._leadership.serving, "whoever loses the mastership holds nobody back"
+            assert self._leadership.serving, "a member that is not the master holds no sends"
             self.admit(call, ticket, now_ms)
 
     # --- long polls ----------------------------------------------------------------
 
     def _wait(self, call: Call, ticket: Ticket, now_ms: int) -> bool:
-        """Let a receive that found nothing wait as a long poll; returns False for a short poll, to be answered now."""
+        """Let a receive that found nothing wait. Return False for a short poll, which is answered now."""
         command = call.command
         assert isinstance(command, ReceiveMessage)
         if self._was_answered(call):
-            return False  # an answer again, whose queue may be gone
+            return False  # this repeats an earlier answer; the queue may be deleted
         seconds = wait_s(self._state, call, command)
         if seconds <= 0:
             return False
         if is_leased(call):
-            call = replace(call, invocation=b"")  # all who ask get the same answer, so that nobody takes a place
+            call = replace(call, invocation=b"")  # all receives of the lease get one answer; none replaces another
         displaced = self.waiters.take_over(call, ticket)
         if displaced is not None:
             self._answer(None, displaced, ReceiveMessageResult(), now_ms)
@@ -339,7 +338,7 @@ class Executor:
         return queue is not None and queue.may_block
 
     def _wake(self, mutations: list[m.Mutation], now_ms: int, *, besides: int = 0) -> None:
-        """Serve the receives that wait on queues changed by ``mutations``, but not on ``besides``, served already."""
+        """Serve the receives at queues that ``mutations`` changed, except at ``besides``, which was served."""
         for mutation in mutations:
             if isinstance(mutation, _WAKING) or (isinstance(mutation, _FREEING) and self._blocks(mutation.queue_id)):
                 queue_id = mutation.queue_id
@@ -362,15 +361,15 @@ class Executor:
                 self._answer_waiter(waiter, error.without_frames(), now_ms)
 
     def _serve_waiters(self, queue_id: int, now_ms: int) -> None:
-        """Answer the receives that wait on a queue, in their order, as long as there are messages for them."""
-        in_vain, queues = _NOWHERE, self._state.queues
+        """Answer the receives that wait at a queue, in their order, as long as it has messages for them."""
+        in_vain, queues = _NO_PARTITIONS, self._state.queues
         while waiter := self.waiters.next(queue_id, in_vain, queues.get(queue_id), self._context.now_ms):
             self._journal.stamp_command(now_ms)
             try:
                 decision = self._safe_executor.decide(execute, self._state, waiter.call, self._context)
                 if decision.mutations and _found_nothing(decision.result):
-                    decision = self._look_again(waiter.call, decision, now_ms)
-                    if waiter.is_over:  # served by what its dead letters woke
+                    decision = self._move_dead_letters(waiter.call, decision, now_ms)
+                    if waiter.is_over:  # moving its dead letters has woken and answered it
                         continue
                 if decision.mutations and _found_nothing(decision.result) and is_leased(waiter.call):
                     decision = self._seal_or_answer(waiter.call, decision, now_ms)
@@ -382,7 +381,7 @@ class Executor:
                     if not self._was_answered(waiter.call):
                         in_vain |= {waiter.partition}
                         continue
-                    # Another attempt of its SDK call got what there was: nothing that comes is for this one.
+                    # Another attempt of the same SDK call was answered, so this attempt gets no messages.
                     self._answer_waiter(waiter, result, now_ms)
                     continue
                 if mutations:
@@ -402,24 +401,24 @@ class Executor:
                 self._journal.close_if_free(now_ms)
             self._answer(waiter.call, waiter.ticket, result, now_ms)
             if mutations and not self._is_volatile:
-                self._took(mutations[0])
+                self._prefetch_after(mutations[0])
             self._wake(mutations, now_ms, besides=queue_id)
             if not _is_plain(result):
                 self._serve_twins(waiter, now_ms)
         queue = queues.get(queue_id)
         due_ms = queue.order.next_due_ms() if queue is not None else None
-        if due_ms is not None:  # what is due and was not looked at, as a wait for contents came first, is so in a while
+        if due_ms is not None:  # due messages were skipped while contents are fetched: try again 1 ms later
             self.waiters.expect(queue_id, max(due_ms, self._context.now_ms + 1))
 
     def _serve_twins(self, served: Waiter, now_ms: int) -> None:
-        """Give the receives that wait under the same id of a lease the same answer."""
+        """Give the other receives of the same lease the same answer."""
         for waiter in self.waiters.twins(served):
             self._give_up_waiting(waiter, now_ms)
 
     def _give_up_waiting(self, waiter: Waiter, now_ms: int) -> None:
-        """End the wait of one receive: it is answered empty or, under a lease, with the final answer to its id.
+        """End the wait of one receive, with an empty answer or, under a lease, with the final answer to its id.
 
-        A wait that is over is left alone: the end of another may have moved dead letters for it.
+        Do nothing if it is over, for instance because another end of a wait has moved dead letters to it.
         """
         if waiter.is_over:
             return
@@ -428,7 +427,7 @@ class Executor:
             self._answer_waiter(waiter, ReceiveMessageResult(), now_ms)
             return
         self.waiters.remove(waiter)
-        if not self._leadership.may_write:  # an entry now would make the transfer target's log old
+        if not self._leadership.may_write:  # an entry made now is not in the log of the hand-over's target
             self._hold(call, ticket, now_ms)
             return
         self._journal.stamp_command(now_ms)
@@ -441,10 +440,10 @@ class Executor:
         except SqsError as error:
             self._answer(call, ticket, error.without_frames(), now_ms)
         except ContentsMissing as missing:
-            self._park(call, ticket, missing.sequences)
+            self._await_contents(call, ticket, missing.sequences)
 
     def _answer_waiter(self, waiter: Waiter, outcome: Result | SqsError, now_ms: int) -> None:
-        """Answer a waiting receive, unless it was: the dead letters that it moved may have freed messages for it."""
+        """Answer a waiting receive, unless it was answered when dead letters moved."""
         if not waiter.is_over:
             self.waiters.remove(waiter)
             self._answer(waiter.call, waiter.ticket, outcome, now_ms)
@@ -454,7 +453,8 @@ class Executor:
     def _wait_for_change(
         self, call: Call, ticket: Ticket, decision: Decision, view: GroupViewResult, now_ms: int
     ) -> bool:
-        """Renew the session and let a heartbeat wait whose view its consumer knows; False: it is to be answered now."""
+        """Renew the session and let a heartbeat wait if it knows the current assignment. Return False to answer it
+        now."""
         command = call.command
         assert isinstance(command, ElasticqHeartbeat)
         wait_ms = heartbeat_wait_ms(command, view)
@@ -469,7 +469,7 @@ class Executor:
         return True
 
     def _wake_consumers(self, mutations: list[m.Mutation], now_ms: int) -> None:
-        """Answer the heartbeats of consumers that hold something else now, or are gone."""
+        """Answer the heartbeats of consumers whose assignment changed or that were removed."""
         for mutation in mutations:
             if isinstance(mutation, (ConsumerChanged, ConsumerRemoved)):
                 heartbeat = self.heartbeats.take(mutation.number)
@@ -477,7 +477,7 @@ class Executor:
                     self._answer_heartbeat(heartbeat, now_ms)
 
     def _answer_heartbeat(self, heartbeat: WaitingHeartbeat, now_ms: int) -> None:
-        """Answer a heartbeat that waits no longer. It renews nothing: nobody knows whether its client still lives."""
+        """Answer a waiting heartbeat. This does not renew the session, because the client may have died."""
         call, ticket = heartbeat.call, heartbeat.ticket
         self._journal.stamp_command(now_ms)
         try:
@@ -508,7 +508,7 @@ class Executor:
             calls[:] = [(call, other) for call, other in calls if other != ticket]
 
     def end_wait_of(self, ticket: Ticket, now_ms: int) -> None:
-        """End the wait of one receive as ``close_waiters`` does, if it waits."""
+        """End the wait with this ticket. A receive is answered empty or, under a lease, with the final answer."""
         waiter = self.waiters.of(ticket)
         if waiter is not None:
             self._give_up_waiting(waiter, now_ms)
@@ -526,7 +526,7 @@ class Executor:
                 self.heartbeats.take_with(ticket)
 
     def close_waiters(self, now_ms: int) -> None:
-        """End the waits of all receives: each is answered empty or, under a lease, with the final answer to its id."""
+        """End all waits of receives and heartbeats as ``end_wait_of`` does."""
         for waiter in self.waiters.all():
             self._give_up_waiting(waiter, now_ms)
         for heartbeat in self.heartbeats.take_all():
@@ -535,7 +535,7 @@ class Executor:
     # --- time and mastership --------------------------------------------------------
 
     def wake_at_ms(self) -> int | None:
-        """The boot-clock ms at which a wait ends or a message may become visible to a waiting receive, if any waits."""
+        """Return when (boot clock) a wait ends or a waiting receive may find a message; None without one."""
         waiters = self.waiters
         heartbeat_ms = self.heartbeats.next_deadline_ms() if self.heartbeats.count else None
         if not waiters.count:
@@ -551,9 +551,10 @@ class Executor:
         return wake_ms
 
     def lost_mastership(self, now_ms: int) -> list[HeldCall]:
-        """Return the calls that the next master shall take: those without an effect yet, reads, and those with a GUID.
+        """Remove the waiting calls, and return those that the next master shall execute.
 
-        Where a call without a GUID waits for its entry, what becomes of that entry decides.
+        These are reads, calls without an effect so far, and calls with an invocation id. A call without one whose entry
+        is not committed yet is added to ``undecided``.
         """
         waiting_calls = self._waiting_calls
         held = []
@@ -561,12 +562,12 @@ class Executor:
             if answer.call is None or not waiting_calls.hold_ms:
                 self._due.append(Reply(answer.ticket, ServiceUnavailable(LOST), 0))
                 continue
-            answered = waiting_calls.after_wait(answer.call, answer.ticket, now_ms)  # it has waited
+            answered = waiting_calls.after_wait(answer.call, answer.ticket, now_ms)  # its own wait is over
             if waiting_calls.may_go_on(answered, now_ms):
                 answered.is_uncertain = True
                 held.append(answered)
             elif answer.by_lease or self._replica.log.term_at(answer.index) != self._context.term:
-                held.append(answered)  # it has no entry of its own, or that one is gone
+                held.append(answered)  # it has no entry of its own, or its entry was cut off
             else:
                 self.undecided.add(answered, answer)
         idle = self._backpressure.give_up() + self.matchings.take_all()
@@ -581,17 +582,17 @@ class Executor:
 
 
 def _found_nothing(result: Result | SqsError) -> bool:
-    """True for the result of a receive that found no message and may wait."""
+    """Return whether this is the result of a receive that found no message and may wait."""
     return type(result) is ReceiveMessageResult and not result.messages and not result.leased
 
 
 def _is_plain(result: Result | SqsError) -> bool:
-    """True for the result of a receive without a lease; those of leases may need no mutation."""
+    """Return whether this is the result of a receive without a lease. Results under a lease may need no mutation."""
     return type(result) is ReceiveMessageResult and not result.leased
 
 
 def _is_standard_send(result: Result | SqsError) -> bool:
-    """True for a send that stored something in a standard queue: acknowledgement modes are for these only."""
+    """Return whether a send stored messages in a standard queue. Only such sends follow the acknowledgement modes."""
     if type(result) is SendMessageResult:
         return result.sequence_number is None
     if type(result) is not SendMessageBatchResult or not result.successful:

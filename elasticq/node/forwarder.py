@@ -1,12 +1,14 @@
-"""Passes on the calls of a member that does not serve, and takes the calls that other members pass on.
+"""The calls that a member passes on while it does not execute calls, and the calls that other members pass on to it.
 
-A call goes to the master of which this member knows and to which it has a
-link; where it hears none, to a member that may hear one and passes it on.
-Without either it waits for a master, for ``hold_ms``; a read waits a moment only
-and is then answered from committed state, marked stale. A call that was passed on
-to a member that died, or is master no more, is passed on again to the next one
-under the same GUID, so that it has one effect. Its deadline goes with it, so that
-what its client was told to try again has no effect later.
+A call goes to the master, if this member knows the master and has a link to it. If it hears no master, the call goes to
+a member that may hear one and relays it.
+
+Without either, the call waits for a master for ``hold_ms``. A read waits only for ``read_wait_ms``. Then this member
+answers it from committed state, marked as stale.
+
+If the member that has a call dies or loses the mastership, the call goes to the next master with the same invocation
+id, so it has one effect. The call carries its deadline. So it has no late effect after its client was answered that it
+may retry.
 """
 
 from typing import Final
@@ -47,12 +49,13 @@ from elasticq.node.waits.waiting_calls import WaitingCalls, is_read
 from elasticq.replication.messages import FrameError
 from elasticq.replication.replica import MASTER, Replica
 
-GUIDS_MAX: Final = INVOCATIONS_MAX // 2  # with so many in the history members make no GUIDs for their clients' calls
+# with so many in the history, members make no invocation ids for their clients' calls
+GUIDS_MAX: Final = INVOCATIONS_MAX // 2
 GUID_DETAILS_BYTES_MAX: Final = INVOCATION_DETAILS_BYTES_MAX // 2
 
 
 class Forwarder(Keeper):
-    """Hands calls to ``executor`` where this member serves."""
+    """A call holder that passes calls to ``executor`` while this member executes calls."""
 
     def __init__(
         self,
@@ -75,7 +78,8 @@ class Forwarder(Keeper):
         self._members = members
         self._leadership = leadership
         self._executor = executor
-        self._denied: tuple[str, int] | None = None  # (member, term): it said that it is not the master any more
+        # (member, term): the member has reported that it is not the master any more
+        self._denied: tuple[str, int] | None = None
 
     # --- calls of this member's clients -------------------------------------------
 
@@ -92,9 +96,10 @@ class Forwarder(Keeper):
     def _submit(self, held: HeldCall, now_ms: int) -> None:
         ticket = held.ticket
         if isinstance(ticket, Remote) and self._replica.role == MASTER:
-            self._hold(held, now_ms)  # taking over: its sender would only come back at once
+            # this member is taking over; if it returned the call, the sender would send it again at once
+            self._hold(held, now_ms)
         elif isinstance(ticket, Remote):
-            self._write(self._forwarded(NotMaster, ticket.sender, incarnation=ticket.incarnation, number=ticket.number))
+            self._write(self._message(NotMaster, ticket.sender, incarnation=ticket.incarnation, number=ticket.number))
         elif self._members.was_removed:
             self._refuse(held)
         elif (route := self._route()) is not None:
@@ -106,7 +111,10 @@ class Forwarder(Keeper):
             self._refuse(held)
 
     def go_on_with(self, calls: list[HeldCall], now_ms: int) -> None:
-        """Take the calls that waited when the mastership was lost: those of other members go back, own ones wait."""
+        """Go on with calls that waited here when the mastership was lost.
+
+        Calls of other members go back to them. Calls of this member's clients wait for a master.
+        """
         for held in calls:
             if isinstance(held.ticket, Remote):
                 self._submit(held, now_ms)
@@ -115,7 +123,7 @@ class Forwarder(Keeper):
 
     @property
     def _master(self) -> str | None:
-        """The id of another member that is master as far as is known, and is linked; None without one."""
+        """Return the id of another member that is the known master and is linked; None without one."""
         master = self._replica.master
         if master == self._settings.member_id or master not in self._members.linked:
             return None
@@ -130,7 +138,7 @@ class Forwarder(Keeper):
 
     @property
     def _relay(self) -> str | None:
-        """The id of a linked member that may hear a master while this one hears none; None without one."""
+        """Return the id of a linked member that may hear a master while this one hears none; None without one."""
         refused_by = self._replica.election.refused_by
         return refused_by if self._replica.master is None and refused_by in self._members.linked else None
 
@@ -150,17 +158,17 @@ class Forwarder(Keeper):
         return f"read-only: {reached} of {voters} members, {replica.quorum} needed"
 
     def master_changed(self, now_ms: int) -> None:
-        """Go on with calls that wait, after a change of the master or of the links.
+        """Go on with waiting calls after a change of the master or of the links.
 
-        No answer comes from a member without a link any more.
+        A member without a link sends no more answers, so its calls are retried or answered.
         """
         master, linked = self._replica.master, self._members.linked
-        self._go_on_without_answer(self._pending_calls.lost_with(lambda to: to not in linked), now_ms)
-        self._leave_former_masters(lambda to: master not in (None, to), now_ms)
+        self._retry_unanswered(self._pending_calls.lost_with(lambda to: to not in linked), now_ms)
+        self._abandon_former_masters(lambda to: master not in (None, to), now_ms)
         self.go_on_with_waiting_calls(now_ms)
 
     def go_on_with_waiting_calls(self, now_ms: int) -> None:
-        """Execute or pass on the calls that waited for a master, if there is one now."""
+        """Execute or pass on the calls that wait for a master, if there is one now."""
         may_write = self._leadership.may_write
         if self._waiting_calls and (may_write or self._route() is not None):
             for held in self._waiting_calls.take_all():
@@ -175,10 +183,10 @@ class Forwarder(Keeper):
         else:
             self._refuse(held)
 
-    def _go_on_elsewhere(self, sent: Sent, now_ms: int) -> None:
+    def _retry_elsewhere(self, sent: Sent, now_ms: int) -> None:
         election = self._replica.election
         if sent.to == election.refused_by:
-            election.refused_by = None  # it hears no master either
+            election.refused_by = None  # that member hears no master either
             self._submit(sent.held, now_ms)
             return
         self._denied = (sent.to, sent.term)
@@ -188,8 +196,12 @@ class Forwarder(Keeper):
             self._submit(sent.held, now_ms)
 
     def _stale_answer(self, call: Call, now_ms: int) -> Result | SqsError:
-        """The answer to a read from committed state, which is behind by the time since a master was heard, or more."""
-        if self._members.waiting_for() or self._replica.role == MASTER:  # its rows run ahead of what is committed
+        """Return the answer to a read from committed state.
+
+        That state is at least as old as the last contact with a master.
+        """
+        # a master's rows may contain uncommitted changes
+        if self._members.waiting_for() or self._replica.role == MASTER:
             return ServiceUnavailable(self.unready_reason())
         context = ExecutionContext(
             self._clock.time_ms(now_ms),
@@ -209,7 +221,7 @@ class Forwarder(Keeper):
     # --- forwarded messages --------------------------------------------------------------------
 
     def read(self, forwarded: AnyForwardingMessage, now_ms: int) -> None:
-        """Take a message. Raises FrameError if it is refused, ContentRefused if its call or answer is."""
+        """Handle a message. Raise FrameError if it is refused, and ContentRefused if its call or answer is."""
         if forwarded.to != self._settings.member_id or forwarded.cluster != self._replica.cluster:
             return
         match forwarded:
@@ -231,7 +243,7 @@ class Forwarder(Keeper):
         if header.tag == FORWARD_TAG:
             remote = Remote(header.sender, header.incarnation, header.number)
             if self._pending_calls.take(remote):
-                self._mail(remote, refused_call(reason))
+                self._send_answer(remote, refused_call(reason))
         else:
             self._answer_refused(header, reason)
 
@@ -264,8 +276,8 @@ class Forwarder(Keeper):
         result = forwarded.result
         attempt = result.request_attempt
         if len(result.invocation) not in (0, KEY_BYTES) or (attempt is not None and len(attempt[0]) != KEY_BYTES):
-            raise FrameError("GiveBack: the invocation key of a call has another length")
-        # Only who serves is sure to have the key of the handles.
+            raise FrameError("GiveBack: the invocation key of a call has the wrong length")
+        # Only a master that executes calls is sure to have the key of the receipt handles.
         messages = result.messages if self._leadership.serving else []
         try:
             for message in messages:
@@ -273,17 +285,17 @@ class Forwarder(Keeper):
         except SqsError as error:
             raise FrameError(f"GiveBack: {error.code}") from error
         if self._pending_calls.take(Remote(forwarded.sender, forwarded.incarnation, forwarded.number)):
-            self._take_back(result, now_ms)
+            self._return_messages(result, now_ms)
 
-    def _take_back(self, result: ReceiveMessageResult, now_ms: int) -> None:
-        """Give back the messages of an answer that did not reach its client by way of another member."""
+    def _return_messages(self, result: ReceiveMessageResult, now_ms: int) -> None:
+        """Return the messages of an answer that did not reach the client of another member."""
         if self._leadership.serving:
             self._executor.give_back(result, now_ms)
         elif self._master is not None:
-            self._give_to(self._master, result)
+            self._return_messages_to(self._master, result)
 
     def retire(self, now_ms: int) -> list[HeldCall]:
-        """Return the calls with which the Node that takes over shall go on, and answer all others that wait here."""
+        """Return the calls that the next Node of this process continues with. Answer all other calls that wait here."""
         kept = []
         for sent in self._pending_calls.lost_with(lambda to: True):
             if self._waiting_calls.may_go_on(sent.held, now_ms) and type(sent.held.ticket) is not Remote:
@@ -298,7 +310,10 @@ class Forwarder(Keeper):
         return kept
 
     def mail_answers(self, now_ms: int) -> None:
-        """Send the answers to calls of other members that may leave; messages for a member that left are given back."""
+        """Send the answers that may leave to the members that passed their calls on.
+
+        Messages for a member that has disconnected are returned to their queue.
+        """
         replies = self._effects.replies
         if not any(type(reply.ticket) is Remote for reply in replies):
             return
@@ -309,17 +324,20 @@ class Forwarder(Keeper):
                 kept.append(reply)
                 continue
             assert isinstance(outcome, (Result, SqsError)), "orders are not passed on"
-            is_mailed = not self._has_left(ticket.sender) and self._mail(ticket, outcome)
+            is_mailed = not self._has_left(ticket.sender) and self._send_answer(ticket, outcome)
             if not is_mailed and isinstance(outcome, ReceiveMessageResult) and outcome.messages:
                 unsent.append(outcome)
         replies[:] = kept
         for result in unsent:
-            self._take_back(result, now_ms)
+            self._return_messages(result, now_ms)
         if unsent:
             self.mail_answers(now_ms)
 
-    def _mail(self, ticket: Remote, outcome: Result | SqsError) -> bool:
-        """Send an answer to the member that passed its call on; if it cannot, send InternalFailure and return False."""
+    def _send_answer(self, ticket: Remote, outcome: Result | SqsError) -> bool:
+        """Send an answer to the member that passed its call on.
+
+        If the answer cannot be sent, send InternalFailure instead and return False.
+        """
         cluster, own_id = self._replica.cluster, self._settings.member_id
         forward = (ticket.sender, ticket.incarnation, ticket.number)
         try:

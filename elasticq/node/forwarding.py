@@ -1,9 +1,10 @@
-"""Calls that a member passes on to the master, and their answers: frames beside those of replication.
+"""The frames for calls that a member passes on to the master, and for their answers.
 
-A frame is one kind byte and schema'd msgpack. A call is numbered by the member
-that accepted it; a number is executed once, whatever the network does. An answer
-that is lost with its link is not taken back: its client may have read it, and a
-second delivery is worse than messages that stay hidden for their timeout.
+A frame is one kind byte and msgpack with a schema. The member that accepted a call numbers it. A number is executed
+once, even if the network duplicates or reorders frames.
+
+If an answer is lost with its link, the master does not undo its effect, because the client may have read the answer. A
+second delivery would be worse than messages that stay in flight until their timeout.
 """
 
 from collections import OrderedDict
@@ -31,19 +32,19 @@ from elasticq.model.results import ReceiveMessageResult, Result
 from elasticq.replication.messages import FrameError
 
 FRAME_KIND: Final = 2
-"""The first byte of these frames; replication's frames begin with their protocol version, 1."""
+"""The first byte of these frames. Replication's frames begin with their protocol version, 1."""
 
 FORWARDED: Final = bytes((FRAME_KIND,))
 FORWARD_TAG: Final = 1
 ANSWER_TAG: Final = 2
-SEEN_MAX: Final = 100_000  # numbers of one member that are remembered as executed
+SEEN_MAX: Final = 100_000  # executed numbers of one member that are remembered
 Outcome = Result | SqsError
 
 
 class ContentRefused(FrameError):
-    """A forwarded message with a header that can be read, and a content that cannot. Its link stays.
+    """A forwarded message whose header can be read, but not its content. Its link stays open.
 
-    A call with such content is answered with an error; an answer with such content ends the call that it is for.
+    A call with such content is answered with an error. An answer with such content ends its call.
     """
 
     def __init__(self, header: "Header", reason: str) -> None:
@@ -52,7 +53,7 @@ class ContentRefused(FrameError):
 
 
 class Header(Struct, array_like=True, gc=False):
-    """The fields with which each numbered message begins; ``tag`` names its class."""
+    """The first fields of each numbered message. ``tag`` identifies the message class."""
 
     tag: int
     cluster: ClusterId
@@ -63,7 +64,10 @@ class Header(Struct, array_like=True, gc=False):
 
 
 class ForwardingMessage(Struct, array_like=True, gc=False):
-    """The header of each message; ``incarnation`` tells one Node of the member that accepted the call from the next."""
+    """The header of each message.
+
+    ``incarnation`` identifies the Node that accepted the call, among the Nodes of its process.
+    """
 
     cluster: ClusterId
     sender: MemberId
@@ -72,10 +76,12 @@ class ForwardingMessage(Struct, array_like=True, gc=False):
 
 
 class Forward(ForwardingMessage, tag=FORWARD_TAG):
-    """Asks to execute a call once. ``kind``: the command's class.
+    """A request to execute a call once.
 
-    is_relayed: a receiver that is not the master passes the call on to it.
-    deadline_ms: the cluster's real time after which the call is not executed, as its client is answered 503; 0: none.
+    kind: the class of the command.
+    is_relayed: a receiver that is not the master passes the call on to the master.
+    deadline_ms: the cluster's real time after which the call is not executed, because its client is answered 503; 0:
+        none.
     """
 
     number: Index
@@ -92,9 +98,10 @@ class Forward(ForwardingMessage, tag=FORWARD_TAG):
 
 
 class Answer(ForwardingMessage, tag=ANSWER_TAG):
-    """Answers a Forward, whose ``incarnation`` it repeats.
+    """The answer to a Forward, whose ``incarnation`` it repeats.
 
-    kind: the class of the result or error; body: the result, or the message of the error.
+    kind: the class of the result or error.
+    body: the result, or the message of the error.
     """
 
     number: Index
@@ -103,38 +110,41 @@ class Answer(ForwardingMessage, tag=ANSWER_TAG):
 
 
 class _OfCall(ForwardingMessage):
-    """Is about a call."""
+    """A message about one call."""
 
     number: Index
 
 
 class Withdraw(_OfCall, tag=3, kw_only=True):
-    """Says that the client of a waiting receive left; or with ``wants_answer`` that it is to be answered now.
+    """A notice that the client of a waiting receive disconnected or, with ``wants_answer``, that it must be answered
+    now.
 
-    Members of versions without that field read the others, and forget the receive.
+    Members of versions without that field ignore it and forget the receive.
     """
 
     wants_answer: bool = False
 
 
 class GiveBack(ForwardingMessage, tag=4):
-    """Says that the answer ``result`` could not be written to its client; it is numbered like calls."""
+    """A notice that the answer ``result`` could not be written to its client. It is numbered like a call."""
 
     number: Index
     result: ReceiveMessageResult
 
 
 class NotMaster(ForwardingMessage, tag=5):
-    """Says that the call had no effect, as the sender of this message is not the master."""
+    """A notice that the call had no effect, because the sender is not the master."""
 
     number: Index
 
 
 class MasterIs(ForwardingMessage, tag=6):
-    """Tells a proxy, and nobody else, who is master as far as the sender knows; members tell each other by Appends.
+    """A report of the master for proxies only. Members learn the master from Appends.
 
-    term: the sender's; master: a member id, empty where it hears none; time_ms: the cluster's real time, 0 where it
-    does not know it; may_make_guids: false while the history of GUIDs is left to clients' own ids.
+    term: the sender's term.
+    master: a member id; empty if the sender hears no master.
+    time_ms: the cluster's real time; 0 if the sender does not know it.
+    may_make_guids: False while the history of invocation ids is reserved for the ids of clients.
     """
 
     term: Term
@@ -151,7 +161,7 @@ _header_decoder: msgspec.msgpack.Decoder[Header] = msgspec.msgpack.Decoder(Heade
 
 
 def _classes(module: Any, base: type) -> dict[str, Any]:
-    """The subclasses of ``base`` in ``module``, by their names; without ``base`` itself."""
+    """Return the subclasses of ``base`` in ``module`` by name, without ``base`` itself."""
     found = {name: kind for name, kind in vars(module).items() if isinstance(kind, type) and issubclass(kind, base)}
     return {name: kind for name, kind in found.items() if kind is not base}
 
@@ -182,7 +192,7 @@ def encode(forwarded: AnyForwardingMessage) -> bytes:
 
 
 def decode(frame: bytes) -> AnyForwardingMessage:
-    """Return the message. Raises FrameError if its header is broken, ContentRefused if its content is."""
+    """Return the message. Raise FrameError if its header is malformed, and ContentRefused if only its content is."""
     content = memoryview(frame)[1:]
     try:
         return _decoder.decode(content)
@@ -201,9 +211,12 @@ def _header_of(message: Forward | Answer) -> Header:
 
 
 def check_sender(sender: str, link: str) -> None:
-    """Raises FrameError for a frame that came over the link to another member than its sender, if that is known."""
+    """Raise FrameError if the frame came over the link to a member other than its sender.
+
+    An empty ``link`` is unknown and passes.
+    """
     if link and sender != link:
-        raise FrameError("it was sent in the name of another member than the one at the end of its link")
+        raise FrameError("its sender is not the member at the other end of its link")
 
 
 def forward_of(
@@ -237,9 +250,9 @@ def forward_of(
 
 
 def call_of(forward: Forward) -> Call:
-    """Return the call of ``forward``. Raises ContentRefused if it is malformed or of another version."""
+    """Return the call of ``forward``. Raise ContentRefused if it is malformed or of another version."""
     if len(forward.invocation) not in (0, KEY_BYTES):
-        raise ContentRefused(_header_of(forward), "the invocation key of the call has another length")
+        raise ContentRefused(_header_of(forward), "the invocation key of the call has the wrong length")
     return Call(
         _decoded(_COMMANDS, forward.kind, forward.command, forward),
         forward.principal,
@@ -253,7 +266,7 @@ def call_of(forward: Forward) -> Call:
 
 
 def answer_of(outcome: Outcome, forward: tuple[str, str, int], cluster: str, sender: str) -> Answer:
-    """The message that answers a call; ``forward`` is (sender, incarnation, number) of the call."""
+    """Return the message that answers a call. ``forward`` is (sender, incarnation, number) of the call."""
     to, incarnation, number = forward
     body: object = outcome.message if isinstance(outcome, SqsError) else outcome
     return Answer(
@@ -268,7 +281,7 @@ def answer_of(outcome: Outcome, forward: tuple[str, str, int], cluster: str, sen
 
 
 def outcome_of(answer: Answer) -> Outcome:
-    """Return the result or error of ``answer``. Raises ContentRefused if it is malformed or of another version."""
+    """Return the result or error of ``answer``. Raise ContentRefused if it is malformed or of another version."""
     error = _ERRORS.get(answer.kind)
     if error is not None:
         return error(_decoded({"": _TEXT}, "", answer.body, answer))
@@ -277,7 +290,7 @@ def outcome_of(answer: Answer) -> Outcome:
 
 
 def fits(outcome: Outcome, command: commands.Command) -> bool:
-    """True if ``outcome`` can be the answer to ``command``; an error can be the answer to any."""
+    """Return whether ``outcome`` can be the answer to ``command``. An error can answer any command."""
     return isinstance(outcome, SqsError) or type(outcome).__name__ == _ANSWERS[type(command).__name__]
 
 
@@ -292,17 +305,17 @@ def _decoded(decoders: dict[str, Any], kind: str, body: msgspec.Raw, of: Forward
 
 
 class Numbers:
-    """The call numbers of one incarnation of a member that were executed, so that each is executed once."""
+    """The executed call numbers of one incarnation of a member. They ensure that each call is executed once."""
 
     __slots__ = ("_above", "_floor", "incarnation")
 
     def __init__(self, incarnation: str) -> None:
         self.incarnation = incarnation
-        self._floor = 0  # all up to here were taken or are too old
+        self._floor = 0  # all numbers up to here were executed or are too old
         self._above: OrderedDict[int, None] = OrderedDict()
 
     def take(self, number: int) -> bool:
-        """Note ``number`` as executed; False if it was noted before, or is too old to be known."""
+        """Note ``number`` as executed. Return False if it was noted before, or is too old to be known."""
         if number <= self._floor or number in self._above:
             return False
         self._above[number] = None

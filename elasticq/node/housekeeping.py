@@ -1,6 +1,8 @@
-"""Background work in bounded steps. A master replaces voters, serves receives whose messages became visible, removes
-what expired, shares out what belongs to consumer groups, and goes on with move tasks, publishes to many and
-comparisons; each member keeps the log short and gives back the memory of what was purged.
+"""Background work in bounded steps.
+
+A master replaces voters, serves receives whose messages became visible, and removes what has expired. It rebalances
+consumer groups, and continues move tasks, long publishes and comparisons of rows. Each member keeps its log short and
+releases the memory of purged messages.
 """
 
 from typing import Final
@@ -22,17 +24,18 @@ from elasticq.node.waits.backpressure import SendBackpressure
 from elasticq.replication.replica import Replica
 
 SWEEP_MS: Final = 1_000
-SWEEP_AGAIN_MS: Final = 10  # where one step did not get to the end
+SWEEP_AGAIN_MS: Final = 10  # if one step did not finish
 MOVE_RETRY_MS: Final = 10
 DELIVERY_MS: Final = 10  # between two steps of deliveries
-RELEASE_MS: Final = 1  # between two bursts of sends that had to wait
-MATCH_MS: Final = 1  # between two slices for publishes that take long
+RELEASE_MS: Final = 1  # between two bursts of sends that waited
+MATCH_MS: Final = 1  # between two slices of long publishes
 LOG_KEPT_ENTRIES: Final = 4_096
 ALONE_LOG_KEPT_BYTES: Final = 1_048_576
 
 
 class Housekeeping:
-    """Does background work, whose entries are made like those of calls. All times are boot-clock ms."""
+    """The background work of one member. Its entries are made like those of calls. All times are ms of the boot
+    clock."""
 
     __slots__ = (
         "_advances_seen",
@@ -42,13 +45,13 @@ class Housekeeping:
         "_deliver_at_ms",
         "_dirty_seen",
         "_executor",
-        "_give_back_at_ms",
         "_groups_at_ms",
         "_journal",
         "_log_kept_bytes",
         "_match_at_ms",
         "_move_at_ms",
         "_mover",
+        "_reclaim_at_ms",
         "_release_at_ms",
         "_replica",
         "_safe_executor",
@@ -89,17 +92,17 @@ class Housekeeping:
         self._sweep_at_ms = 0
         self._move_at_ms = 0
         self._deliver_at_ms = 0
-        self._give_back_at_ms = 0
+        self._reclaim_at_ms = 0
         self._groups_at_ms = 0
         self._match_at_ms = 0
         self._release_at_ms = 0
         self._dirty_seen = 0
         self._advances_seen = 0
-        self.is_sweep_behind = False  # the last step found more to remove than it may
-        self.delivered: dict[tuple[str, str], PublishCounts] = {}  # by owner and name of the topic
+        self.is_sweep_behind = False  # the last step found more to remove than one step may remove
+        self.delivered: dict[tuple[str, str], PublishCounts] = {}  # (owner, name) of the topic -> counts
 
     def work(self, now_ms: int) -> None:
-        """Do the steps that are due; it may be called only where this member may write."""
+        """Do the steps that are due. Call this only while this member may write."""
         voters = self._voter_changes.next_change()
         if voters is not None:
             self._journal.propose_voters(voters, now_ms)
@@ -115,11 +118,11 @@ class Housekeeping:
         if deliveries.has_work(self._state):
             self._deliver(now_ms)
         if self._state.groups:
-            self._share_out(now_ms)
+            self._rebalance_groups(now_ms)
         self._comparison.work(now_ms)
 
     def _match(self, now_ms: int) -> None:
-        """Do a slice of work for a publish that waits; execute the publish when that is done."""
+        """Do one slice of matching for a waiting publish. Execute the publish when its matching is complete."""
         self._match_at_ms = now_ms + MATCH_MS
         due = self._executor.matchings.go_on()
         if due is not None:
@@ -138,7 +141,7 @@ class Housekeeping:
         self._executor.change(self._safe_executor.own(mutations), now_ms)
 
     def _move(self, now_ms: int) -> None:
-        """Do the next step of the move tasks, once the one before it is committed, so that they never run far ahead."""
+        """Do the next step of the move tasks once the previous step is committed, so that moves never run far ahead."""
         self._note_advances()
         if now_ms < self._move_at_ms:
             return
@@ -152,7 +155,7 @@ class Housekeeping:
         self._executor.change(self._safe_executor.own(step.mutations), now_ms)
 
     def _deliver(self, now_ms: int) -> None:
-        """Do the next step of deliveries, once the one before it is committed, as a move."""
+        """Do the next step of deliveries once the previous step is committed."""
         if now_ms < self._deliver_at_ms:
             return
         self._deliver_at_ms = now_ms + DELIVERY_MS
@@ -166,8 +169,8 @@ class Housekeeping:
             self._deliver_at_ms = now_ms + SWEEP_MS
         self._executor.change(self._safe_executor.own(step.mutations), now_ms)
 
-    def _share_out(self, now_ms: int) -> None:
-        """Do the next step for consumer groups, at the end of a session to the millisecond."""
+    def _rebalance_groups(self, now_ms: int) -> None:
+        """Do the next step for consumer groups. It ends sessions on time, to the millisecond."""
         self._note_advances()
         if now_ms < self._groups_at_ms and not self._are_groups_urgent():
             return
@@ -179,17 +182,17 @@ class Housekeeping:
         self._dirty_seen = len(self._state.groups.dirty)
 
     def _are_groups_urgent(self) -> bool:
-        """A group has something to share out since the last step."""
+        """Return whether more groups need a rebalance than after the last step."""
         return len(self._state.groups.dirty) > self._dirty_seen
 
     def _note_advances(self) -> None:
-        """Make all work due at once if an entry moved cluster time."""
+        """Make all work due at once if an entry advanced cluster time."""
         if self._advances_seen != self._journal.advances:
             self._advances_seen = self._journal.advances
             self._sweep_at_ms = self._move_at_ms = self._deliver_at_ms = self._groups_at_ms = 0
 
     def next_at_ms(self) -> int:
-        """The time at which work is due again, if there is any."""
+        """Return the time on the boot clock at which work is due next, if there is any."""
         self._note_advances()
         at_ms = self._sweep_at_ms
         if self._state.moving and self._move_at_ms < at_ms:
@@ -206,7 +209,7 @@ class Housekeeping:
         return at_ms if part_at_ms is None else min(at_ms, part_at_ms)
 
     def has_work(self) -> bool:
-        """True if the state holds something that may expire or move, or members are compared."""
+        """Return whether the state holds anything that may expire or move, or any other background work."""
         state = self._state
         has_rows = bool(state.queues or state.deleted_queues or state.sent_ids.count or state.trash)
         is_busy = deliveries.has_work(state) or bool(state.groups) or bool(self._executor.matchings)
@@ -214,17 +217,20 @@ class Housekeeping:
         return has_rows or state.invocations.count > 1 or is_busy or is_comparing
 
     def give_back(self, now_ms: int) -> None:
-        """Do the next step of it on a member that does not serve; a master's sweep does it."""
-        if self._state.trash and now_ms >= self._give_back_at_ms:
+        """Release the next part of purged memory on a member that is not serving. On a master the sweep does it."""
+        if self._state.trash and now_ms >= self._reclaim_at_ms:
             is_more_waiting = reclaim(self._state, self._replica.commit_index)
-            self._give_back_at_ms = now_ms + (SWEEP_AGAIN_MS if is_more_waiting else SWEEP_MS)
+            self._reclaim_at_ms = now_ms + (SWEEP_AGAIN_MS if is_more_waiting else SWEEP_MS)
 
     def give_back_at_ms(self) -> int | None:
-        """The time at which a member that does not serve has more to give back, if there is any."""
-        return self._give_back_at_ms if self._state.trash else None
+        """Return when a member that is not serving releases more memory; None if nothing is left."""
+        return self._reclaim_at_ms if self._state.trash else None
 
     def compact(self) -> None:
-        """Forget old log entries of a volatile member, whose state has their effects: only others may need them."""
+        """Forget old log entries of a memory-only member.
+
+        Its state has their effects, so only other members may need them.
+        """
         log = self._replica.log
         kept_bytes = self._log_kept_bytes if self._replica.has_company else ALONE_LOG_KEPT_BYTES
         if len(log) > LOG_KEPT_ENTRIES or log.size_bytes > kept_bytes:

@@ -2,10 +2,10 @@
 
     decided -> open entry -> proposed -> committed -> handed to the rows on disk
        |___________________________|
-         applied already; taken back, newest first, if the mastership is lost
+         already applied; rolled back, newest first, if the mastership is lost
 
-A master applies a command's mutations when it appends them to the open entry. Commands that come while the last
-entry is being synced share the open one: group commit. A follower applies an entry when it is committed.
+A master applies a command's mutations when it appends them to the open entry. Commands that come while the last entry
+is being synced share the open one (group commit). A follower applies an entry when it is committed.
 """
 
 from collections import deque
@@ -35,12 +35,13 @@ from elasticq.replication.replica import Replica
 
 
 class Journal:
-    """``applied_index``: the newest proposed entry whose mutations are in ``state``, which has the open entry's, too.
+    """The open entry, and the entries that are not committed yet.
 
-    context: the time and the term of the command that is executed now.
+    applied_index: the newest proposed entry whose mutations are in ``state``, which also has those of the open entry.
+    context: the time and the term of the command that is being executed.
     open_is_acked: a send of the open entry is answered before it is committed (modes async and one).
-    gathers: True while calls that came together are executed, which share one entry.
-    advances: how many entries of this member moved the cluster's clock (AdvanceClock).
+    gathers: True while calls that came together are executed; they share one entry.
+    advances: how many entries of this member advanced the cluster's clock (AdvanceClock).
     discarded: how many entries were acknowledged before they were committed, and then dropped.
     """
 
@@ -85,21 +86,22 @@ class Journal:
         self._is_volatile = settings.volatile
         self._batch_bytes_max = settings.batch_bytes_max
         self._open: list[m.Mutation] = []
-        self._open_payloads: list[bytes] = []  # the same, encoded: one for each command
+        self._open_payloads: list[bytes] = []  # the mutations of ``_open``, encoded: one item for each command
         self._open_bytes = 0
         self._open_undo: Undo = []
-        self._undo: deque[tuple[int, Undo]] = deque()  # of entries that are proposed and not committed
-        self._undo_from = 0  # entries from here on can be taken back; 0: none can, and none needs to be
+        self._undo: deque[tuple[int, Undo]] = deque()  # (index, undo) of entries that are proposed and not committed
+        self._undo_from = 0  # entries from here on keep their undo; 0: this member is alone and keeps none
         self._uncommitted: deque[Committed] = deque()
-        self._read: dict[int, tuple[bytes, list[m.Mutation]]] = {}  # entries of the log that are not applied yet
+        # entries that the log is about to get, by index, with their decoded mutations
+        self._decoded: dict[int, tuple[bytes, list[m.Mutation]]] = {}
 
     # --- time ---------------------------------------------------------------------
 
     def stamp_command(self, now_ms: int) -> int:
-        """Set and return the time of the command that comes now: cluster time, never below an earlier command's.
+        """Set and return the time of the current command: cluster time, never below that of an earlier command.
 
-        An entry may be open for as long as the disk syncs the last one. Had its commands the time of its opening, a
-        visibility timeout would end before its consumer's time is up.
+        An entry may be open for as long as the disk syncs the previous one. If its commands had the time of its
+        opening, visibility timeouts would end too early.
         """
         context = self.context
         time_ms = self._stamp(now_ms)
@@ -108,11 +110,11 @@ class Journal:
         return context.now_ms
 
     def _stamp(self, now_ms: int) -> int:
-        """The time for commands and entries: cluster time, never a wall clock."""
+        """Return the time for commands and entries: cluster time, never a wall clock."""
         return self._clock.time_ms(now_ms)
 
     def begin_term(self, now_ms: int) -> None:
-        """Begin the term of this new master, whose commands have no time below that of the log's last entry."""
+        """Begin the term of this new master. Its commands have no time before that of the log's last entry."""
         context = self.context
         context.term = self._replica.term
         context.now_ms = max(self._stamp(now_ms), self._replica.log.last_time_ms)
@@ -121,18 +123,18 @@ class Journal:
 
     @property
     def is_open(self) -> bool:
-        """True if the state holds mutations that are in no proposed entry yet."""
+        """Return whether the state holds mutations that are in no proposed entry yet."""
         return bool(self._open)
 
     def head_index(self) -> int:
-        """The newest index that a computation made now rests on: that of the open entry, if there is one."""
+        """Return the newest index that a result computed now depends on, which includes the open entry."""
         last = self._replica.log.last_index
         return last + 1 if self._open else last
 
     def append(self, decision: Decision, now_ms: int, call: Call | None) -> None:
-        """Apply what was decided and put it into the open entry, wholly or not at all.
+        """Apply a decision and add it to the open entry, completely or not at all.
 
-        Raises SqsError where the mutations of a ``call`` cannot be applied: then the call has no effect.
+        Raise SqsError if the mutations of a ``call`` cannot be applied. Then the call has no effect.
         """
         mutations, payload = decision.mutations, decision.payload
         if self._open and self._open_bytes + len(payload) > ENTRY_BYTES_MAX:
@@ -151,7 +153,10 @@ class Journal:
         self._open_bytes += len(payload)
 
     def close_if_free(self, now_ms: int) -> None:
-        """Close the open entry unless a sync, or in memory a round, is under way: then it grows, up to its bound."""
+        """Close the open entry unless a sync is in progress, or in memory a round of Appends.
+
+        While one is, the entry grows up to its bound.
+        """
         replica = self._replica
         if self.gathers and self._open_bytes < self._batch_bytes_max:
             return
@@ -160,13 +165,16 @@ class Journal:
             self.close(now_ms)
 
     def close(self, now_ms: int, voters: tuple[Voter, ...] | None = None) -> None:
-        """Propose the open entry, and let its records and frames leave."""
+        """Propose the open entry, and release its records and frames."""
         self.propose(now_ms, voters)
         if not self._replica.commits_alone:
             self._outlet.drain(now_ms)
 
     def propose(self, now_ms: int, voters: tuple[Voter, ...] | None = None) -> None:
-        """Make the open entry, empty or not, the log's next one; ``voters``: those from it on, None if they stay."""
+        """Append the open entry, even an empty one, to the log.
+
+        ``voters`` are the voters from it on; None changes none.
+        """
         mutations, acked_before_commit, undo = self._open, self.open_is_acked, self._open_undo
         payload = m.join(self._open_payloads)
         self._open, self._open_payloads, self._open_bytes, self.open_is_acked = [], [], 0, False
@@ -179,23 +187,23 @@ class Journal:
             self._open_undo = []
         self._replica.propose(payload, time_ms, now_ms, voters=voters, acked_before_commit=acked_before_commit)
         if voters is not None:
-            self.members_changed(index)  # at once: what comes next may have to be taken back
+            self.members_changed(index)  # at once, because the next entries may have to be rolled back
         if self._clock.ahead_ms != self._state.ahead_ms:
             self._advance_clock()
 
     def _advance_clock(self) -> None:
-        """Let the clock and the move tasks follow an entry that moved cluster time."""
+        """Update the clock and the move tasks after an entry that advanced cluster time."""
         by_ms, self._clock.ahead_ms = self._state.ahead_ms - self._clock.ahead_ms, self._state.ahead_ms
         self._mover.advanced(self._state, by_ms, self.context.now_ms + by_ms)
         self.advances += 1
 
     def propose_voters(self, voters: tuple[Voter, ...], now_ms: int) -> None:
-        """Propose a change of the voters; the mutations of the open entry go into the same entry."""
+        """Propose a change of the voters. The mutations of the open entry become part of the same log entry."""
         self.stamp_command(now_ms)
         self.close(now_ms, voters)
 
     def is_only_joining(self) -> bool:
-        """True if a cluster of one is syncing its last entry: a command that came joined the open entry, and waits."""
+        """Return whether a command waits in the open entry while a cluster of one syncs its last entry."""
         replica = self._replica
         return (
             bool(self._open)
@@ -209,30 +217,30 @@ class Journal:
     def read_ahead(self, message: Append) -> None:
         """Decode the entries that the log is about to get.
 
-        Raises FrameError for one that cannot be applied, which must not get into the log.
+        Raise FrameError for an entry that cannot be applied, because it must not get into the log.
         """
         log = self._replica.log
         if message.term < self._replica.term or message.prev_index < log.base_index:
             return
         if log.term_at(message.prev_index) == message.prev_term:
             fresh = [entry for entry in message.entries if log.term_at(entry.index) != entry.term]
-            self._read |= {entry.index: (entry.payload, read_payload(entry)) for entry in fresh}
+            self._decoded |= {entry.index: (entry.payload, read_payload(entry)) for entry in fresh}
 
     def apply_to_end(self) -> None:
-        """Apply the log up to its end, as a new master must; what is not committed can be taken back."""
+        """Apply the log up to its end, as a new master must. Uncommitted entries can be rolled back."""
         replica = self._replica
         assert self.applied_index == replica.commit_index, "a follower applies what is committed"
         for index in range(self.applied_index + 1, replica.log.last_index + 1):
             self._apply_entry(index, keep_undo=replica.has_company)
-        self._read.clear()
+        self._decoded.clear()
         self._clock.ahead_ms = self._state.ahead_ms
 
     def _apply_entry(self, index: int, *, keep_undo: bool) -> None:
         assert index == self.applied_index + 1
         undo: Undo | None = [] if keep_undo else None
         entry = self._replica.log.entry(index)
-        payload, mutations = self._read.pop(index, (b"", []))
-        if payload is not entry.payload:  # the entry was in the log at the start, or another was read ahead
+        payload, mutations = self._decoded.pop(index, (b"", []))
+        if payload is not entry.payload:  # the entry was in the log at the start, or another one was decoded
             mutations = m.decode(entry.payload)
         self._state.index = index
         if not self._is_volatile:
@@ -250,7 +258,8 @@ class Journal:
     # --- commit and roll-back ------------------------------------------------------
 
     def commit_moved(self, commit_index: int, *, is_master: bool) -> None:
-        """Entries up to ``commit_index`` are never taken back now: a follower applies them, and the rows get them."""
+        """Note that entries up to ``commit_index`` are never rolled back. A follower applies them. The rows get
+        them."""
         if is_master:
             while self._undo and self._undo[0][0] <= commit_index:
                 self._undo.popleft()
@@ -264,7 +273,7 @@ class Journal:
             self._effects.committed.append(committed)
 
     def lost_mastership(self, commit_index: int) -> None:
-        """Take back what is not committed: the open entry and all entries above ``commit_index``."""
+        """Roll back the open entry and all entries above ``commit_index``."""
         self._roll_back()
         self._open, self._open_payloads, self._open_bytes, self.open_is_acked = [], [], 0, False
         self._clock.ahead_ms = self._state.ahead_ms
@@ -273,22 +282,28 @@ class Journal:
         self._digests.forget_above(self.applied_index)
 
     def _roll_back(self) -> None:
-        """Bring the state back to the commit index, newest first, as each undo needs the state after its entry."""
+        """Restore the state at the commit index.
+
+        Undo the newest entry first, because each undo needs the state after its entry.
+        """
         roll_back(self._open_undo)
         while self._undo:
             roll_back(self._undo.pop()[1])
 
     def committed_state(self) -> tuple[State, Base]:
-        """The state and the base at the commit index, for a snapshot.
+        """Return the state and the base at the commit index, for a snapshot.
 
-        What is not committed is taken back, so it may be called only in a process that is a copy of this member's.
+        This rolls back uncommitted entries. While there are any, call it only in a forked copy of the process.
         """
         self._roll_back()
         replica = self._replica
         return self._state, replica.log.base_at(replica.commit_index, replica.membership.committed_voters)
 
     def members_changed(self, last_index: int) -> None:
-        """Note from which entry on undo is kept: a member with company can lose its term, a lone one cannot."""
+        """Set the entry from which undo is kept.
+
+        A member with other members can lose its term, and a lone member cannot.
+        """
         if not self._replica.has_company:
             self._undo_from = 0
         elif not self._undo_from:
@@ -296,16 +311,16 @@ class Journal:
 
     @property
     def may_be_taken_back(self) -> bool:
-        """True if all that is not committed could be taken back on a loss of the mastership."""
+        """Return whether everything uncommitted could be rolled back if the mastership were lost."""
         return self._replica.commit_index + 1 >= self._undo_from
 
     def dropped(self, entries: list[Entry]) -> None:
-        """Count those entries cut off the log that had been acknowledged, and give them to the shell for a file."""
+        """Count the acknowledged entries among those cut off the log, and give them to the shell for a file."""
         early = [entry for entry in entries if entry.acked_before_commit]
         self.discarded += len(early)
         self._effects.discarded += early
 
     def retire(self) -> None:
-        """Treat uncommitted entries as dropped: another node takes over, and nobody can tell what becomes of them."""
+        """Treat uncommitted entries as dropped, because another node takes over and cannot know their outcome."""
         log, first = self._replica.log, self._replica.commit_index + 1
         self.dropped([log.entry(index) for index in range(first, log.last_index + 1)])

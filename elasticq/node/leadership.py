@@ -1,11 +1,11 @@
-"""When this member may decide as master: how it takes the mastership over, and how it hands it over to another one.
+"""The mastership of this member: how it takes over, and how it hands over to another member.
 
     became master -> entry TookOver proposed -> committed: serving -> mastership lost
                                                   |        ^
-                                                  v        | in vain after HAND_OVER_MS
+                                                  v        | not accepted within HAND_OVER_MS
                                                 handing over: serving, but may not write
 
-Everything before the own TookOver is committed when that one is, by Raft's rules; so a member that serves answers from
+When the own TookOver is committed, everything before it is, too, by Raft's rules. So a member that serves answers from
 a complete state.
 """
 
@@ -21,17 +21,18 @@ from elasticq.replication.replica import Replica
 from elasticq.replication.seeded_random import SeededRandom
 
 HAND_OVER_MS: Final = 1_000
-GRACE_BEFORE_MS: Final = 1_400  # a follower's link may have been silent this long before it was noticed
+GRACE_BEFORE_MS: Final = 1_400  # a follower may have heard nothing for this long before it noticed
 GRACE_AFTER_MS: Final = 2_000
 GRACE_SPAN_MAX_MS: Final = 10_000
 TAKING_OVER: Final = "The master is taking over; try again."
 
 
 class Leadership:
-    """serving: calls are executed here; false unless this member is master and its own TookOver is committed.
+    """The rights of this member as master: to execute calls, and to write.
 
-    may_write: new entries may be made for calls and for background work: this member serves, and is not handing over.
-    hands_over_until_ms: boot-clock time at which handing over will have been in vain; 0: it is not under way.
+    serving: calls are executed here. True only if this member is master and its own TookOver is committed.
+    may_write: new entries may be made for calls and background work: this member serves and is not handing over.
+    hands_over_until_ms: time on the boot clock at which the hand-over is given up; 0: no hand-over is in progress.
     """
 
     __slots__ = (
@@ -72,7 +73,10 @@ class Leadership:
     # --- taking over --------------------------------------------------------------
 
     def take_over(self, now_ms: int) -> None:
-        """Bring the state to the log's end, fix the clock and say so in the log; serve when that is committed."""
+        """Apply the log to its end, fix the clock and propose the TookOver entry.
+
+        The member serves when it is committed.
+        """
         replica, clock, journal = self._replica, self._clock, self._journal
         journal.apply_to_end()
         contact_ms = clock.contact_ms
@@ -86,10 +90,13 @@ class Leadership:
         journal.append(self._safe_executor.own([*first, takeover]), now_ms, None)
         self._takeover_index = replica.log.last_index + 1
         journal.propose(now_ms)
-        replica.ask_round(now_ms)  # the round carries that entry, which saves a round trip
+        replica.ask_round(now_ms)  # this round carries the entry, which saves a round trip
 
     def _grace(self, contact_ms: int | None, time_ms: int) -> tuple[int, int]:
-        """From when to when, in cluster time, consumers may have been unable to extend a visibility timeout."""
+        """Return the start and end of the grace, in cluster time; (0, 0) without a grace.
+
+        In that time consumers may have been unable to extend a visibility timeout.
+        """
         known_ms = None if contact_ms is None else contact_ms + self._clock.ahead_ms
         last_ms = known_ms if known_ms is not None else self._replica.log.last_time_ms
         if not last_ms:
@@ -98,26 +105,28 @@ class Leadership:
         return from_ms, min(time_ms + GRACE_AFTER_MS, from_ms + GRACE_SPAN_MAX_MS)
 
     def commit_moved(self, commit_index: int) -> None:
-        """Serve only when the own TookOver is committed: then everything before it is, too."""
+        """Begin to serve once the own TookOver is committed, because then everything before it is, too."""
         if not self.serving and commit_index >= self._takeover_index:
             self.serve()
 
     def serve(self) -> None:
-        """From now on calls are executed here."""
+        """Begin to execute calls on this member."""
         self.serving = self.may_write = True
 
     def lost_mastership(self) -> None:
-        """Stop serving, as another member is master now, or nobody."""
+        """Stop serving, because this member is not the master any more."""
         self.serving = self.may_write = False
         self.hands_over_until_ms = 0
 
     # --- handing over -------------------------------------------------------------
 
     def hand_over(self, now_ms: int, to: str) -> bool:
-        """Begin to give the mastership to ``to``, or to the voter with the newest log; False if it cannot be given.
+        """Begin to hand over the mastership to ``to``, or to the voter with the newest log.
 
-        Until that voter has the whole log and the mastership no new entry is made here: a target whose log is not the
-        newest is not elected. After ``HAND_OVER_MS`` the attempt is given up.
+        Return False if that is impossible.
+
+        This member makes no new entry until that voter has the whole log and the mastership. A target without the
+        newest log would not be elected. After HAND_OVER_MS the attempt is given up.
         """
         if not self.serving or not self._replica.others:
             return False
@@ -126,19 +135,19 @@ class Leadership:
         return True
 
     def go_on_handing_over(self, now_ms: int) -> None:
-        """Let the transfer target stand once it has the whole log, or give up when the time is over."""
+        """Let the target start its election once it has the whole log. Give up if the time is over."""
         if now_ms >= self.hands_over_until_ms:
             self.hands_over_until_ms = 0
             self.may_write = self.serving
         elif not self._journal.is_open and self._replica.commit_index == self._replica.log.last_index:
             transfer_target = self._transfer_target or self._replica.tracker.transfer_target()
             if self._replica.hand_over(now_ms, transfer_target):
-                # The same until it is over: two that stand at once split the votes.
+                # Keep this target until the hand-over ends: two candidates at once would split the votes.
                 self._transfer_target = transfer_target
 
-    # --- what others ask ------------------------------------------------------------
+    # --- status ---------------------------------------------------------------------
 
     def stale_ms(self, now_ms: int) -> int:
-        """How many ms ago a master was heard; 0 where this member serves, or heard none since its start."""
+        """Return how many ms ago a master was heard; 0 if this member serves, or has heard none since its start."""
         heard_ms = self._replica.election.heard_ms
         return 0 if self.serving or heard_ms is None else now_ms - heard_ms

@@ -1,36 +1,36 @@
-"""One member of a cluster, whole and pure: commands, frames and time in, effects out.
+"""One member of a cluster as a pure object: commands, frames and time go in, effects come out.
 
-Node takes the inputs, hands each to the part that does the work, and drains what the parts left into ``effects``. Each
-part owns its fields, and knows only parts below it:
+Node takes the inputs, passes each to the part that does the work, and moves the results into ``effects``. Each part
+owns its fields, and knows only the parts below it:
 
-    Node            inputs, the events of the replica, draining
-    StatusReport    what a member tells of itself; EventLog: what happens to its cluster
+    Node            inputs, the events of the replica, effects
+    StatusReport    the status of a member; EventLog: the events of its cluster
     Housekeeping    background work of a master
-    Announcer       tells proxies who is master
-    Forwarder       calls of and for other members, a Keeper; PendingCalls: those that are under way
+    Announcer       reports the master to proxies
+    Forwarder       calls of and for other members, a Keeper; PendingCalls: those without an answer
     Executor        calls on a master, from admission to answer
-    Waiters, SendBackpressure, WaitingCalls: calls that wait for a message, for room, for a master
+    Waiters, SendBackpressure, WaitingCalls: calls that wait for a message, for space, for a master
     Leadership      when this member may decide; Members, VoterChanges: who belongs to the cluster
     Journal         log entries between decision and commit; Outlet, Digests, ContentCache
     Replica         the order of entries among the members (replication/)
 
-These rules cross the parts:
+These rules involve several parts:
 
-1. Reply index. An answer leaves when the newest entry at its computation is committed, an error or an empty receive
-   like any other: Executor tells Replies the journal's head at that moment, the open entry included.
-2. Serving. Calls are executed only when the own TookOver is committed, and with it everything before it
+1. Reply rule. An answer leaves when the newest entry at the time of its computation is committed. Errors and empty
+   receives follow the same rule. Executor gives Replies the journal's head index, which includes the open entry.
+2. Serving. A master executes calls only once its own TookOver is committed, and with it everything before it
    (Leadership.commit_moved).
-3. Transfer. While the mastership is handed over no call and no background work makes an entry, or the log of the target
-   would not be the newest when it stands: whoever would make one asks Leadership.may_write. Only what is given back and
-   what the operator orders is still taken, and then the transfer target waits for it.
-4. Time. Each command has the time at which it came, an entry that of its last command, and time never falls, neither
-   within the open entry nor along the log (Journal.stamp_command).
-5. Roll-back. A master applies at append, so that the next receive cannot take the same message. One that loses its term
-   takes back what is not committed, newest first (Journal.lost_mastership): state, applied index and clock agree again
-   before any call is passed on.
-6. Failing. Judging a command (its handler, the encoding of what it decided, its own part of the open entry) may fail:
-   that is an answer to its caller, and nothing was changed (judging.py). What follows an append, and what others
-   committed, may not: an exception there is a broken invariant, and ends the member.
+3. Hand-over. No call and no background work makes an entry during a hand-over. Otherwise the target's log would not be
+   the newest when it asks for votes. The code that would make an entry checks Leadership.may_write first. Only returned
+   messages and orders of the operator are still written, and the target waits for them.
+4. Time. Each command has the time at which it came. An entry has that of its last command. Time never falls, neither in
+   the open entry nor along the log (Journal.stamp_command).
+5. Roll-back. A master applies at append, so the next receive cannot take the same message. A master that loses its term
+   rolls back uncommitted entries, the newest first (Journal.lost_mastership). Then state, applied index and clock agree
+   again, before any call is passed on.
+6. Failures. The execution of a command may fail: its handler, the encoding of its decision, or its own part of the open
+   entry. Its caller gets an error and nothing changes (safe_execution.py). Later steps, and entries that others
+   committed, must not fail. An exception there is a broken invariant and ends the member.
 """
 
 from collections.abc import Iterable
@@ -88,12 +88,12 @@ from elasticq.replication.validation import validate
 
 
 class Node(Driven):
-    """One member. All times are ms; ``now_ms`` is the boot-time clock. Effects are drained after each call."""
+    """One member. All times are ms, and ``now_ms`` is the boot clock. The caller drains the effects after each call."""
 
     def __init__(
         self, settings: NodeSettings, durable: Durable, entropy: bytes, rows: Iterable[m.Mutation] = ()
     ) -> None:
-        """``rows``: what the rows on disk hold, up to ``durable.applied_index``."""
+        """Create the member. ``rows`` yields the content of the rows on disk, up to ``durable.applied_index``."""
         self.settings = settings
         self.effects = effects = Effects()
         self.state = state = State()
@@ -114,7 +114,8 @@ class Node(Driven):
             replica.cluster = state.cluster_id
         self._event_log = EventLog(replica, members, effects)
         self._voter_changes = changes = VoterChanges(settings, replica, members)
-        incarnation = random.token(b"courier %d" % durable.applied_index, 8).hex()  # the entropy may be an older node's
+        # not from the entropy alone, which may be that of an earlier node
+        incarnation = random.token(b"courier %d" % durable.applied_index, 8).hex()
         index = durable.applied_index
         safe_executor, mover = SafeExecutor(effects.failures), Mover()
         waiting_calls = WaitingCalls(state, settings.hold_ms, settings.read_wait_ms)
@@ -182,68 +183,72 @@ class Node(Driven):
     # --- inputs -------------------------------------------------------------------
 
     def start(self, now_ms: int, wall_ms: int) -> None:
-        """Start the clock and the replica. A cluster of one is master when this returns if its storage is volatile."""
+        """Start the clock and the replica.
+
+        A cluster of one with memory-only storage is master when this returns.
+        """
         self.clock.start(now_ms, wall_ms)
         self.replica.start(now_ms)
-        self._leave(now_ms)
+        self._finish_input(now_ms)
 
     def submit(self, call: Call, ticket: Ticket, now_ms: int) -> None:
-        """Execute a call; its answer comes out as a Reply, now or after a later input."""
+        """Execute a call. Its answer comes out as a Reply, at once or after a later input."""
         if not self.leadership.serving:
             self._forwarder.submit(call, ticket, now_ms)
             if self._waiting_calls:
-                self._leave(now_ms)
+                self._finish_input(now_ms)
             return
         self._executor.admit(call, ticket, now_ms)
         executor = self._executor
         is_awaited = executor.waiters.count or executor.heartbeats.count
         if is_awaited or not (self.replica.commits_alone or self.journal.is_only_joining()):
-            self._leave(now_ms)
+            self._finish_input(now_ms)
         else:
             self.effects.wake_at_ms = self.housekeeping.next_at_ms()  # nothing else can be due
 
     @property
     def applied_index(self) -> int:
-        """The newest log entry that is applied."""
+        """Return the index of the newest applied log entry."""
         return self.journal.applied_index
 
     @property
     def ignored_attributes(self) -> set[str]:
-        """Unknown attributes of queues that calls to this master gave and that were passed over (limits = relaxed)."""
+        """Return the unknown queue attributes of calls that this master ignored (limits = relaxed)."""
         return self.journal.context.ignored
 
     @property
     def serving(self) -> bool:
-        """This member is master, and executes calls."""
+        """Return whether this member is master and executes calls."""
         return self.leadership.serving
 
     def cancel(self, ticket: Ticket, now_ms: int) -> None:
-        """The client of a waiting receive left; harmless for any other ticket."""
+        """Forget the waiting call of a client that disconnected. Any other ticket changes nothing."""
         self._executor.cancel(ticket)
         self._forwarder.cancelled(ticket)
-        self._leave(now_ms)
+        self._finish_input(now_ms)
 
     def undelivered(self, result: Result, now_ms: int) -> None:
-        """The answer of a receive could not be written: its messages become visible again."""
+        """Make the messages of a receive visible again, because its answer could not be written."""
         if isinstance(result, ReceiveMessageResult) and result.messages and not result.leased:
             if self.leadership.serving:
                 self._executor.give_back(result, now_ms)
             else:
                 self._forwarder.undelivered(result)
-        self._leave(now_ms)
+        self._finish_input(now_ms)
 
     def receive(self, frame: bytes, now_ms: int, link: str = "") -> None:
-        """Take a frame of another member. Raises FrameError for one that is refused, which changes nothing.
+        """Handle a frame of another member. Raise FrameError for a refused frame, which changes nothing.
 
-        ``link``: the id that the other end has proved, empty if unknown; a frame of another sender is refused.
+        ``link`` is the id that the other end has proved, empty if unknown. A frame of another sender is refused.
         """
         self._take_frame(frame, now_ms, link)
-        self._leave(now_ms)
+        self._finish_input(now_ms)
 
     def receive_all(self, frames: list[tuple[str, bytes]], now_ms: int) -> list[tuple[str, FrameError]]:
-        """Take frames that came together, each with its link; their calls share one entry. Returns refusals by link.
+        """Handle frames that arrived together, each with its link. Their calls share one entry.
 
-        Frames behind a refused one of the same link are not read, as that link is about to be cut.
+        Return the refusals, each with its link. Frames after a refused one of the same link are not read, because that
+        link is about to be closed.
         """
         refused: dict[str, FrameError] = {}
         unread: list[tuple[str, FrameError]] = []
@@ -258,7 +263,7 @@ class Node(Driven):
             except FrameError as error:
                 refused[link] = error
         self.journal.gathers = False
-        self._leave(now_ms)
+        self._finish_input(now_ms)
         return [*refused.items(), *unread]
 
     def _take_frame(self, frame: bytes, now_ms: int, link: str) -> None:
@@ -278,7 +283,7 @@ class Node(Driven):
                 self._event_log.look()
 
     def met(self, peer: Peer, now_ms: int) -> None:
-        """Take the greeting of another member, its first or a renewed one."""
+        """Handle the greeting of another member, its first one or a renewed one."""
         known = self.members.peers.get(peer.id)
         if known is not None and known.incarnation != peer.incarnation:
             self._executor.forget_waiting_of(peer.id)
@@ -286,24 +291,24 @@ class Node(Driven):
         self.members.met(peer, now_ms)
         self._announcer.met(peer, now_ms)
         self._event_log.look()
-        self._leave(now_ms)
+        self._finish_input(now_ms)
 
     def lost(self, member_id: str, now_ms: int) -> None:
-        """The link to another member broke: the receives that wait here for its clients are dropped."""
+        """Handle the loss of the link to another member. The receives that wait here for its clients are removed."""
         self.members.lost(member_id, now_ms)
         self._announcer.lost(member_id)
         self.replica.link_broke(member_id, now_ms)
         self._executor.forget_waiting_of(member_id)
         self._forwarder.master_changed(now_ms)
         self._event_log.look()
-        self._leave(now_ms)
+        self._finish_input(now_ms)
 
     def introduce(self) -> Peer:
-        """The greeting by which this member tells others what it is."""
+        """Return the greeting by which this member describes itself to others."""
         return self.members.introduce()
 
     def order(self, order: Order, ticket: Ticket, now_ms: int) -> None:
-        """Carry out an order of the operator; the reply's outcome is an OrderDone or an OrderRefused."""
+        """Carry out an order of the operator. The outcome of its reply is an OrderDone or an OrderRefused."""
         if isinstance(order, VerifyRows):
             self._compare(ticket, now_ms)
         elif isinstance(order, TransferMastership):
@@ -314,7 +319,7 @@ class Node(Driven):
             voters = self._voter_changes.order(order, ticket)
             if voters is not None:
                 self.journal.propose_voters(voters, now_ms)
-        self._leave(now_ms)
+        self._finish_input(now_ms)
 
     def _transfer(self, name: str, ticket: Ticket, now_ms: int) -> None:
         to = self._voter_changes.other_voter(name) if name else ""
@@ -330,51 +335,57 @@ class Node(Driven):
             self._voter_changes.answered.append((ticket, OrderRefused(NOT_THE_MASTER)))
 
     def synced(self, token: int, now_ms: int) -> None:
-        """All records handed out up to ``token`` are durable."""
+        """Note that all records handed out up to ``token`` are durable."""
         self.replica.synced(token, now_ms)
-        self._leave(now_ms)
+        self._finish_input(now_ms)
 
     def stored(self, index: int, now_ms: int) -> None:
-        """The rows on disk hold everything up to ``index``: its contents may leave memory, its entries the log."""
+        """Note that the rows on disk hold everything up to ``index``.
+
+        Contents up to it may leave memory, and entries up to it may leave the log.
+        """
         assert self._stored_index <= index <= self.replica.commit_index, "rows hold committed entries only"
         self._stored_index = index
         self._content_cache.stored(index)
-        if self.replica.is_whole:  # else the log goes on from whichever snapshot comes
+        if self.replica.is_whole:  # otherwise the log must continue from the snapshot that replaces the rows
             self.replica.compact(index, self.settings.log_kept_bytes)
             self.effects.log_floor = self.replica.log.base_index
         self._executor.release_senders(now_ms)
-        self._leave(now_ms)
+        self._finish_input(now_ms)
 
     def fetched(self, fetch: Fetch, contents: list[m.MessageStored], now_ms: int) -> None:
-        """Take the answer to a fetch: at least the first of the asked messages that still exist."""
+        """Handle the answer to a fetch: at least the first of the requested messages that still exist."""
         if not self.replica.is_whole:
-            return  # the rows may lack any of them
+            return  # the rows may lack some of the messages
         self._executor.fetched(fetch, contents, now_ms)
-        self._leave(now_ms)
+        self._finish_input(now_ms)
 
     def damaged(self, queue_id: int, sequences: list[int], now_ms: int) -> bool:
-        """The contents of these messages cannot be read any more; if ``sequences`` is empty nobody knows of which.
+        """Handle the loss of message contents that cannot be read any more.
 
-        With other voters this member wants a snapshot. Alone it deletes the messages in an entry. It returns False if
-        it is alone and does not know which: then only a node over new rows helps, and this one serves nobody.
+        With empty ``sequences`` the messages are unknown.
+
+        If there are other voters, this member requests a snapshot. A member that is alone deletes the messages in an
+        entry. Return False if it is alone and the messages are unknown. Then only a node over new rows helps, and the
+        caller must replace this one.
         """
         if self.replica.others or not sequences:
             self.replica.lost_rows(now_ms)
         elif self.leadership.serving:
             self._executor.lose_contents(queue_id, sequences, now_ms)
-        self._leave(now_ms)
+        self._finish_input(now_ms)
         return bool(self.replica.others or sequences)
 
     def set_full(self, reason: str | None, now_ms: int) -> None:
-        """The disk is full: sends are refused with ``reason`` until it is None again."""
+        """Refuse sends with ``reason``, because the disk is full. None ends that."""
         if reason is not None and self._backpressure.full_reason is None:
-            self.hand_over(now_ms)  # another one may have space
+            self.hand_over(now_ms)  # another member may have space
         self._backpressure.full_reason = reason
         self._executor.release_senders(now_ms)
-        self._leave(now_ms)
+        self._finish_input(now_ms)
 
     def tick(self, now_ms: int) -> None:
-        """Do what time made due: elections, heartbeats, ends of waits, deadlines of messages, background work."""
+        """Do what is due: elections, heartbeats, ends of waits, deadlines of messages and background work."""
         self.replica.tick(now_ms)
         self._handle_events(now_ms)
         self._forwarder.tick(now_ms)
@@ -386,38 +397,44 @@ class Node(Driven):
         if self.leadership.serving:
             self.clock.keep(now_ms)
             self._executor.end_waits(now_ms)
-            if self.leadership.may_write:  # else the transfer target's log would not be the newest when it stands
+            if self.leadership.may_write:  # otherwise the log of the hand-over's target would not be the newest
                 self.housekeeping.work(now_ms)
         else:
             self.housekeeping.give_back(now_ms)
-        self._leave(now_ms)
+        self._finish_input(now_ms)
 
     def close_waiters(self, now_ms: int) -> None:
         """End all long polls, for a graceful stop."""
         self._executor.close_waiters(now_ms)
         self._forwarder.end_waits()
-        self._leave(now_ms)
+        self._finish_input(now_ms)
 
     def fsync_measured(self, slow_ms: int) -> None:
-        """Note how many ms the disk's slow syncs take: elections wait for them."""
+        """Set how many ms a slow sync of the disk takes. Elections allow for that time."""
         self.replica.election.fsync_ms = slow_ms
 
     def hand_over(self, now_ms: int, to: str = "") -> bool:
-        """Begin to give the mastership to ``to``, or to the voter with the newest log; False if it cannot be given."""
+        """Begin to hand over the mastership to ``to``, or to the voter with the newest log.
+
+        Return False if that is impossible.
+        """
         is_due = self.leadership.hand_over(now_ms, to)
         if is_due:
-            self._leave(now_ms)
+            self._finish_input(now_ms)
         return is_due
 
     @property
     def vote(self) -> Vote:
-        """The term of this member, and whom it voted for in that term."""
+        """Return the term of this member, and its vote in that term."""
         return Vote(self.replica.term, self.replica.voted_for)
 
     def retire(self, now_ms: int) -> list[HeldCall]:
-        """Return the calls with which the node over a snapshot that takes this one's place shall go on; answer others.
+        """Stop this node, because a node over a snapshot replaces it.
 
-        The log of this node is lost: nobody can tell any more whether entries are committed that it did not know to be.
+        Return the calls that the new node continues with.
+
+        All other calls are answered. The log of this node is lost, so the outcome of its uncommitted entries stays
+        unknown.
         """
         self.journal.retire()
         held = self._forwarder.retire(now_ms)
@@ -426,19 +443,19 @@ class Node(Driven):
         return held
 
     def go_on_with(self, held: list[HeldCall], now_ms: int) -> None:
-        """Take the calls that waited at the node whose place this one has taken."""
+        """Go on with the calls that waited at the node that this one replaces."""
         self._forwarder.go_on_with(held, now_ms)
-        self._leave(now_ms)
+        self._finish_input(now_ms)
 
-    # --- what the replica tells ---------------------------------------------------------
+    # --- events of the replica ----------------------------------------------------------
 
     def _handle_events(self, now_ms: int) -> None:
-        """Handle the events of the replica in their order; the replica may be further by now than an event tells."""
+        """Handle the events of the replica in order. The replica may have advanced since an event was made."""
         ready = self.replica.ready
         while ready.events:
             events, ready.events = ready.events, []
             for event in events:
-                if isinstance(event, CommitMoved):  # a match would cost each committed entry twice as much
+                if isinstance(event, CommitMoved):  # a match statement would double the cost of each committed entry
                     self._commit_moved(event.index, is_master=event.is_master)
                 elif isinstance(event, HeardMaster):
                     self.clock.link(event.term, event.time_ms, now_ms)
@@ -468,7 +485,7 @@ class Node(Driven):
             self._commit_moved(self.replica.commit_index, is_master=True)
 
     def _lost_mastership(self, commit_index: int, now_ms: int) -> None:
-        """Take back what is not committed, newest first; calls that may run again go on at the next master."""
+        """Roll back what is not committed. Calls that may be executed again go on at the next master."""
         self.leadership.lost_mastership()
         self.journal.lost_mastership(commit_index)
         self._forwarder.go_on_with(self._executor.lost_mastership(now_ms), now_ms)
@@ -476,7 +493,7 @@ class Node(Driven):
         self._voter_changes.lost_mastership()
 
     def _dropped(self, entries: list[Entry], now_ms: int) -> None:
-        """Let calls go on whose entries were cut off the log: they had no effect."""
+        """Go on with calls whose entries were cut off the log, because they had no effect."""
         self.journal.dropped(entries)
         if self._undecided and entries:
             self._forwarder.go_on_with(self._undecided.cut_off(entries[0].index), now_ms)
@@ -496,8 +513,8 @@ class Node(Driven):
 
     # --- effects ----------------------------------------------------------------------
 
-    def _leave(self, now_ms: int) -> None:
-        """Do everything that is due after an input, and tell the shell when to wake the node."""
+    def _finish_input(self, now_ms: int) -> None:
+        """Do everything that is due after an input, and set the time at which the shell wakes the node."""
         self._drain(now_ms)
         if self.journal.is_open:
             self.journal.close_if_free(now_ms)
@@ -505,7 +522,7 @@ class Node(Driven):
             self.replica.settle(now_ms)
         self._drain(now_ms)
         if self.replica.master != self._master_seen or self._waiting_calls or self._voter_changes.answered:
-            self._leave_company(now_ms)
+            self._follow_master(now_ms)
         if self._replies:
             self._replies.release(now_ms)
         if self.leadership.hands_over_until_ms:
@@ -516,7 +533,7 @@ class Node(Driven):
         self.effects.wake_at_ms = self._wake_at(now_ms)
 
     def _drain(self, now_ms: int) -> None:
-        """Hear the replica's events and let its records and frames leave, until neither makes more of the other."""
+        """Handle the replica's events and release its records and frames, until there are no more of either."""
         ready = self.replica.ready
         if ready.events:
             self._handle_events(now_ms)
@@ -524,8 +541,8 @@ class Node(Driven):
             self._outlet.drain(now_ms)
             self._handle_events(now_ms)
 
-    def _leave_company(self, now_ms: int) -> None:
-        """Follow a change of the master, go on with calls that wait for one, and answer orders."""
+    def _follow_master(self, now_ms: int) -> None:
+        """Handle a change of the master, go on with calls that wait for one, and answer orders."""
         master = self.replica.master
         if master != self._master_seen:
             self._master_seen = master
@@ -565,14 +582,14 @@ class Node(Driven):
     # --- status -------------------------------------------------------------------------
 
     def status(self, now_ms: int, groups_max: int = 0) -> NodeStatus:
-        """What ``/ready`` and ``/cluster`` tell of this member."""
+        """Return the status that ``/ready`` and ``/cluster`` show for this member."""
         return self._report.status(now_ms, groups_max)
 
     def leases(self, now_ms: int, limit: int) -> list[LeaseStatus]:
-        """Up to ``limit`` leases as this member knows them: the living ones, and then those that ended last."""
+        """Return up to ``limit`` leases known here: first the active ones, then those that ended last."""
         return self._report.leases(now_ms, limit)
 
 
 def _unknown(calls: list[HeldCall]) -> list[Reply]:
-    """The answers to calls of which nobody will know whether they had an effect."""
+    """Return the replies to calls whose outcome will stay unknown."""
     return [Reply(held.ticket, ServiceUnavailable(LOST), 0) for held in calls]

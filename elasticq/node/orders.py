@@ -1,50 +1,50 @@
-"""What an operator asks of a cluster; the master does it and answers when it is committed.
+"""Orders of an operator to a cluster. The master carries them out and answers when they are committed.
 
-Members are named by their ``--node-id`` or, where that is not enough, by their member id.
+An order names a member by its ``--node-id`` or, if that is ambiguous, by its member id.
 """
 
 from msgspec import Struct
 
 
 class AddVoter(Struct, frozen=True, tag=True):
-    """Make a learner that has caught up a voter."""
+    """An order to make a learner that has caught up a voter."""
 
     member: str
 
 
 class RemoveVoter(Struct, frozen=True, tag=True):
-    """Take a voter out, dead or alive; the quorum becomes that of the rest."""
+    """An order to remove a voter, dead or alive. The quorum becomes that of the remaining voters."""
 
     member: str
 
 
 class ReplaceVoter(Struct, frozen=True, tag=True):
-    """Put the learner that came under the name of ``member`` (a wiped disk) in the old voter's place."""
+    """An order to replace a voter by the learner with the same name (after its disk was emptied)."""
 
     member: str
 
 
 class TransferMastership(Struct, frozen=True, tag=True):
-    """Hand over to ``member``, or to whoever has the newest log if it is empty."""
+    """An order to hand over the mastership to ``member`` or, if that is empty, to the voter with the newest log."""
 
     member: str = ""
 
 
 class VerifyRows(Struct, frozen=True, tag=True):
-    """Compare the rows of all members in parts, each at the same place in the log."""
+    """An order to compare the rows of all members in parts, each part at the same log index."""
 
 
 Order = AddVoter | RemoveVoter | ReplaceVoter | TransferMastership | VerifyRows
 
 
 class OrderDone(Struct, frozen=True):
-    """``text``: one line for the operator."""
+    """The answer to an order that was carried out. ``text`` is one line for the operator."""
 
     text: str
 
 
 class OrderRefused(Struct, frozen=True):
-    """``reason``: one line that says what to do instead. Nothing was changed."""
+    """The answer to an order that changed nothing. ``reason`` is one line that also says what to do instead."""
 
     reason: str
 

@@ -1,4 +1,4 @@
-"""Moves what the replica wants done into the effects of the member: records under a token, frames behind it."""
+"""The transfer of the replica's output into the effects: records under a token, and frames that wait for that token."""
 
 from elasticq.node.effects import Effects
 from elasticq.node.outputs import Frame
@@ -17,9 +17,9 @@ class Outlet:
         self._is_volatile = is_volatile
 
     def drain(self, now_ms: int) -> None:
-        """Take records and messages out of the replica's ``ready``; its events stay, for the node to hear.
+        """Move records and messages out of the replica's ``ready``. Its events stay for the node to handle.
 
-        With volatile storage the records are durable at once, which may make more messages, and events.
+        With memory-only storage the records are durable at once. That may create more messages and events.
         """
         ready, effects = self._replica.ready, self._effects
         if ready.records:

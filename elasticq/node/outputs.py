@@ -1,4 +1,4 @@
-"""What a Node gives out, each a line of one of the lists of its Effects (effects.py), and the calls that it keeps."""
+"""The outputs of a Node, which are items of the lists in Effects (effects.py), and the calls that it holds."""
 
 from collections.abc import Hashable
 
@@ -12,14 +12,14 @@ from elasticq.node.orders import OrderOutcome
 from elasticq.replication.records import Voter
 
 Ticket = Hashable
-"""A value that the shell gives to ``submit``; it comes back in the one Reply to that call."""
+"""A value that the shell passes to ``submit``. It comes back in the one Reply to that call."""
 
 
 class HeldCall(Struct, gc=False):
-    """A call that waits here or was passed on; its client is answered by ``until_ms`` (boot clock) at the latest.
+    """A call that waits here or was passed on. Its client is answered by ``until_ms`` (boot clock) at the latest.
 
-    is_uncertain: it may have had its effect.
-    masters_lost: how many masters were lost, or gave no answer in time, while they had it to execute.
+    is_uncertain: the call may have had its effect.
+    masters_lost: how many masters were lost, or gave no answer in time, while they had the call.
     """
 
     call: Call
@@ -30,7 +30,7 @@ class HeldCall(Struct, gc=False):
 
 
 class Frame(Struct, gc=False):
-    """Bytes for the member ``to``, which may leave once the records up to ``token`` are synced (0: at once)."""
+    """Bytes for the member ``to``. They may leave once the records up to ``token`` are synced (0: at once)."""
 
     to: str
     data: bytes
@@ -38,7 +38,7 @@ class Frame(Struct, gc=False):
 
 
 class Reply(Struct, gc=False):
-    """An answer that may leave now; ``index`` is the log index that it rests on (for checkers)."""
+    """An answer that may leave. ``index`` is the log index that it depends on (for checkers)."""
 
     ticket: Ticket
     outcome: Result | SqsError | OrderOutcome
@@ -46,9 +46,9 @@ class Reply(Struct, gc=False):
 
 
 class Committed(Struct, gc=False):
-    """A committed entry, decoded, for the rows on disk; each index comes once and in order.
+    """A committed entry, decoded, for the rows on disk. Each index comes once and in order.
 
-    voters: the voters from this entry on, None if they stay. The rows keep the newest (``Base.voters``).
+    voters: the voters from this entry on; None if it does not change them. The rows keep the newest (``Base.voters``).
     """
 
     index: int
@@ -59,9 +59,9 @@ class Committed(Struct, gc=False):
 
 
 class Fetch(Struct, gc=False):
-    """Contents of ``sequences`` of a queue are wanted from the rows; ``Node.fetched`` takes the answer.
+    """A request for the contents of ``sequences`` of a queue from the rows. ``Node.fetched`` takes the answer.
 
-    ``ticket`` tells fetches apart and comes back with the answer.
+    ``ticket`` identifies the fetch and comes back with the answer.
     """
 
     ticket: int
@@ -70,10 +70,11 @@ class Fetch(Struct, gc=False):
 
 
 class Wanted(Struct, frozen=True):
-    """This member is too far behind for entries: it wants a snapshot at ``index`` or above.
+    """A request for a snapshot at ``index`` or above, because the log no longer holds the entries that this member
+    needs.
 
-    source: the member that offered one, the first to be asked. When the shell has all of it, it
-    installs it in its storage and goes on with a new Node over what that holds.
+    source: the member that offered a snapshot, and the first one to ask. When the shell has the complete snapshot, it
+        installs it in its storage and continues with a new Node over it.
     """
 
     source: str
@@ -81,9 +82,11 @@ class Wanted(Struct, frozen=True):
 
 
 class News(Struct, frozen=True):
-    """Something that the operator's log tells once.
+    """One line for the operator's log.
 
-    event: a word by which lines are found; text: a whole sentence; is_warning: somebody should look at it.
+    event: a fixed word to search for.
+    text: a complete sentence.
+    is_warning: an operator should look at it.
     """
 
     event: str
@@ -92,9 +95,10 @@ class News(Struct, frozen=True):
 
 
 class Failure(Struct):
-    """A command or its answer raised an unexpected exception: its caller got InternalFailure, and nothing was changed.
+    """An unexpected exception of a command or its answer. The caller got InternalFailure, and nothing was changed.
 
-    action: the class of the command or answer; cause: the exception, for the log of the process.
+    action: the class of the command or answer.
+    cause: the exception, for the log of the process.
     """
 
     action: str

@@ -1,9 +1,10 @@
-"""A process that stores nothing and never votes: it takes calls beside an application, and passes them on.
+"""A process that stores nothing and never votes. It takes calls on the machine of an application, and passes them on.
 
-It is linked to the members of a cluster but belongs to none: its greeting names no cluster, so that it is never asked
-for a vote, sent entries or counted. Each member that it is linked to tells it who is master (announcer.py). Calls go
-there, or through a member that hears a master which has no link to this proxy. Without either they wait, reads too,
-as there are no rows here to answer them from; and they are passed on again like those of a member (keeper.py).
+A proxy has links to members of a cluster but belongs to none. Its greeting names no cluster, so members never ask it
+for votes, send it entries or count it. Each linked member reports the master to it (announcer.py).
+
+Calls go to the master, or through a member that can hear a master to which this proxy has no link. Without either they
+wait. Reads wait as well, because a proxy has no rows. Calls are retried like those of a member (call_holder.py).
 """
 
 from elasticq.model.commands import Call
@@ -27,13 +28,13 @@ from elasticq.replication.messages import FrameError
 from elasticq.replication.replica import MASTER
 
 PROXY = "proxy"
-"""The role that a proxy tells of itself."""
+"""The role that a proxy reports for itself."""
 
 
 class ProxyCalls(Keeper):
-    """The calls of a proxy's clients, and where they go: what the linked members told of the master last.
+    """The calls of a proxy's clients, and the member that they go to, from the newest reports of linked members.
 
-    linked: the members that there is a link to.
+    linked: the members to which there is a link.
     """
 
     def __init__(
@@ -48,15 +49,15 @@ class ProxyCalls(Keeper):
     ) -> None:
         super().__init__(member_id, limits, clock, effects, safe_executor, waiting_calls, incarnation)
         self.linked: set[str] = set()
-        self._told: dict[str, MasterIs] = {}  # by the linked member
-        self._newest: MasterIs | None = None  # of those that name a master, and were not denied
-        self._cluster_id = ""  # of the newest master that was known; a former one still answers without a new one
-        self._denied: tuple[str, int] | None = None  # (member, term): it said that it is not the master
+        self._reports: dict[str, MasterIs] = {}  # member id -> its last report
+        self._newest: MasterIs | None = None  # the newest report that names a master and was not denied
+        self._cluster_id = ""  # of the newest known master; a former one still answers while there is no new one
+        self._denied: tuple[str, int] | None = None  # (member, term): the member has reported that it is not the master
         self._route_seen: tuple[str, bool] | None = None
 
     @property
     def master(self) -> str | None:
-        """The id of the master as far as is known, None without one."""
+        """Return the id of the known master; None without one."""
         return None if self._newest is None else self._newest.master
 
     def cluster(self) -> str:
@@ -74,20 +75,20 @@ class ProxyCalls(Keeper):
             return None
         if newest.master in self.linked:
             return newest.master, False
-        for member_id, told in self._told.items():
-            if (told.term, told.master) == (newest.term, newest.master):
+        for member_id, report in self._reports.items():
+            if (report.term, report.master) == (newest.term, newest.master):
                 return member_id, True
         return None
 
     @property
     def is_ready(self) -> bool:
-        """A call would be passed on now."""
+        """Return whether a call could be passed on now."""
         return self._route() is not None
 
     @property
     def trouble(self) -> str:
-        """Why waiting does not help; empty if nothing is wrong."""
-        clusters = {told.cluster for told in self._told.values()}
+        """Return the problem that waiting does not solve; empty without one."""
+        clusters = {report.cluster for report in self._reports.values()}
         if len(clusters) < 2:
             return ""
         return (
@@ -99,29 +100,32 @@ class ProxyCalls(Keeper):
         if self.trouble:
             return self.trouble
         if not self.linked:
-            return "no link to any member: cluster.seeds or discovery must lead to some that run"
-        if not self._told:
-            return f"none of {len(self.linked)} linked members has told who is master: older versions tell no proxy"
+            return "no link to any member: check that cluster.seeds or discovery names running members"
+        if not self._reports:
+            linked = len(self.linked)
+            return (
+                f"none of {linked} linked members has reported the master: older versions do not report it to proxies"
+            )
         if self._newest is None:
             return f"no master yet: {len(self.linked)} members are linked; try again"
-        return f"The master is {name_of(self._newest.master)}, and there is no way to it."
+        return f"The master is {name_of(self._newest.master)}, and no linked member has a link to it."
 
     # --- links and what comes over them -------------------------------------------------
 
     def met(self, member_id: str, now_ms: int) -> None:
-        """There is a link to a member, old or new."""
+        """Note a new or renewed link to a member."""
         self.linked.add(member_id)
         self._follow(now_ms)
 
     def lost(self, member_id: str, now_ms: int) -> None:
-        """The link to a member broke: no answer comes from it any more."""
+        """Handle the loss of the link to a member. No answer comes from it any more."""
         self.linked.discard(member_id)
-        self._told.pop(member_id, None)
+        self._reports.pop(member_id, None)
         self._follow(now_ms)
-        self._go_on_without_answer(self._pending_calls.lost_with(lambda to: to == member_id), now_ms)
+        self._retry_unanswered(self._pending_calls.lost_with(lambda to: to == member_id), now_ms)
 
     def read(self, forwarded: forwarding.AnyForwardingMessage, now_ms: int) -> None:
-        """Take a message. Raises FrameError if it is refused, ContentRefused if the answer in it is."""
+        """Handle a message. Raise FrameError if it is refused, and ContentRefused if its answer is."""
         if forwarded.to != self._member_id:
             return
         if isinstance(forwarded, MasterIs):
@@ -137,18 +141,22 @@ class ProxyCalls(Keeper):
         if header.to == self._member_id and header.cluster == self.cluster():
             self._answer_refused(header, reason)
 
-    def _on_master_is(self, told: MasterIs, now_ms: int) -> None:
-        if told.sender not in self.linked:
+    def _on_master_is(self, report: MasterIs, now_ms: int) -> None:
+        if report.sender not in self.linked:
             return
-        self._told[told.sender] = told
+        self._reports[report.sender] = report
         self._follow(now_ms)
-        if told.time_ms and told.term >= self.term():
-            self._clock.link(told.term, told.time_ms, now_ms)
+        if report.time_ms and report.term >= self.term():
+            self._clock.link(report.term, report.time_ms, now_ms)
 
     def _follow(self, now_ms: int) -> None:
-        """Find the newest master again, and go on with the calls that another one had or that waited for one."""
-        known = [told for told in self._told.values() if told.master and (told.master, told.term) != self._denied]
-        self._newest = newest = max(known, key=lambda told: told.term, default=None)
+        """Find the newest master. Go on with the calls that another master had, or that waited for one."""
+        known = [
+            report
+            for report in self._reports.values()
+            if report.master and (report.master, report.term) != self._denied
+        ]
+        self._newest = newest = max(known, key=lambda report: report.term, default=None)
         if newest is not None:
             self._cluster_id = newest.cluster
         route = self._route()
@@ -157,11 +165,11 @@ class ProxyCalls(Keeper):
             return
         if route != self._route_seen:
             self._route_seen, to_now = route, route[0]
-            self._leave_former_masters(lambda to: to != to_now, now_ms)
+            self._abandon_former_masters(lambda to: to != to_now, now_ms)
         for held in self._waiting_calls.take_all():
             self._submit(held, now_ms)
 
-    # --- what a Keeper does not know -------------------------------------------------------
+    # --- implementation of Keeper ---------------------------------------------------------
 
     def _submit(self, held: HeldCall, now_ms: int) -> None:
         route = self._route()
@@ -175,16 +183,19 @@ class ProxyCalls(Keeper):
     def _give_up(self, held: HeldCall, now_ms: int) -> None:
         self._refuse(held)
 
-    def _go_on_elsewhere(self, sent: Sent, now_ms: int) -> None:
-        """What the sender told is void until it tells again, so that no call goes to and fro."""
+    def _retry_elsewhere(self, sent: Sent, now_ms: int) -> None:
+        """Forget the sender's report until it sends a new one, so that no call bounces between them."""
         self._denied = (sent.to, sent.term)
-        self._told.pop(sent.to, None)
+        self._reports.pop(sent.to, None)
         self._follow(now_ms)
         self._submit(sent.held, now_ms)
 
 
 class Proxy(Driven):
-    """``settings.incarnation``: 16 hex digits or more, new at each start. Of the settings few matter to a proxy."""
+    """A proxy process as a pure object. Only few of the settings matter to a proxy.
+
+    ``settings.incarnation``: 16 or more hex digits, new at each start.
+    """
 
     def __init__(self, settings: NodeSettings) -> None:
         self.settings = settings
@@ -202,39 +213,39 @@ class Proxy(Driven):
 
     def start(self, now_ms: int, wall_ms: int) -> None:
         self.clock.start(now_ms, wall_ms)
-        self._leave()
+        self._finish_input()
 
     def submit(self, call: Call, ticket: Ticket, now_ms: int) -> None:
         self._calls.submit(call, ticket, now_ms)
-        self._leave()
+        self._finish_input()
 
     def cancel(self, ticket: Ticket, now_ms: int) -> None:
         self._calls.cancelled(ticket)
-        self._leave()
+        self._finish_input()
 
     def undelivered(self, result: Result, now_ms: int) -> None:
         if isinstance(result, ReceiveMessageResult) and result.messages and not result.leased:
             self._calls.undelivered(result)
-        self._leave()
+        self._finish_input()
 
     def close_waiters(self, now_ms: int) -> None:
-        """End the waits of receives: they are answered by the master, where they wait, or are empty."""
+        """End the waits of receives. The master answers those that wait there. The others get an empty answer."""
         self._calls.end_waits()
-        self._leave()
+        self._finish_input()
 
     def receive_all(self, frames: list[tuple[str, bytes]], now_ms: int) -> list[tuple[str, FrameError]]:
         refused: dict[str, FrameError] = {}
         unread: list[tuple[str, FrameError]] = []
         for link, frame in frames:
             if link in refused or frame[:1] != FORWARDED:
-                continue  # nobody sends replication's frames to a proxy; they would mean nothing here
+                continue  # members never send replication frames to a proxy
             try:
                 self._calls.take(frame, link, now_ms)
             except ContentRefused as error:
                 unread.append((link, error))
             except FrameError as error:
                 refused[link] = error
-        self._leave()
+        self._finish_input()
         return [*refused.items(), *unread]
 
     def met(self, peer: Peer, now_ms: int) -> None:
@@ -245,12 +256,12 @@ class Proxy(Driven):
             self._calls.lost(peer.id, now_ms)
         self._peers[peer.id] = peer
         self._calls.met(peer.id, now_ms)
-        self._leave()
+        self._finish_input()
 
     def lost(self, member_id: str, now_ms: int) -> None:
         if self._peers.pop(member_id, None) is not None:
             self._calls.lost(member_id, now_ms)
-        self._leave()
+        self._finish_input()
 
     def introduce(self) -> Peer:
         settings = self.settings
@@ -281,15 +292,15 @@ class Proxy(Driven):
 
     def tick(self, now_ms: int) -> None:
         self._calls.tick(now_ms)
-        self._leave()
+        self._finish_input()
 
-    def _leave(self) -> None:
+    def _finish_input(self) -> None:
         self.effects.wake_at_ms = self._calls.wake_at_ms
 
     # --- status -------------------------------------------------------------------------
 
     def unready_reason(self) -> str:
-        """Why no call can be passed on now; empty if calls can be."""
+        """Return why no call can be passed on now; empty if calls can be passed on."""
         return "" if self._calls.is_ready else self._calls.unready_reason()
 
     def status(self, now_ms: int, groups_max: int = 0) -> NodeStatus:
@@ -317,7 +328,7 @@ class Proxy(Driven):
         )
 
     def _status_of(self, peer: Peer) -> MemberStatus:
-        """A linked member; who votes is known to members only."""
+        """Return the status of a linked member. A proxy does not know which members vote."""
         return MemberStatus(
             id=peer.id,
             name=peer.name,

@@ -1,6 +1,6 @@
-"""The state that a node starts with, made from the rows on disk.
+"""The state with which a node starts, made from the rows on disk.
 
-A row that cannot be applied is damage. It is set aside: the node starts without it and reports it.
+A row that cannot be applied is damaged. The node starts without it and reports it.
 """
 
 from collections.abc import Iterable
@@ -12,14 +12,14 @@ from elasticq.engine.stored import mutations as m
 from elasticq.node.effects import Effects
 from elasticq.node.outputs import Failure, News
 
-FAILURES_MAX: Final = 20  # rows and attributes whose damage is logged one by one
+FAILURES_MAX: Final = 20  # damaged rows and attributes that are logged one by one
 SET_ASIDE: Final = "rows_set_aside"
 
 
 def restore(state: State, rows: Iterable[m.Mutation], effects: Effects) -> int:
     """Apply ``rows`` to the empty ``state``. Return how many rows and attributes could not be read.
 
-    The causes and a warning for the operator are added to ``effects``.
+    The causes, and a warning for the operator, are added to ``effects``.
     """
     failed = 0
     for row in rows:

@@ -1,10 +1,11 @@
-"""Judging one command: whatever is wrong with it is an answer to its caller alone, and changes nothing.
+"""Safe execution of one command: an error in it is an answer to its caller alone, and changes nothing.
 
-A handler reads the state and says what should change; what it says is encoded before any of it is applied. An
-exception in there that is no SqsError is a defect in one command: it becomes an InternalFailure, its cause is told to
-the shell (``Effects.failures``), and the member goes on. The same holds for one in ``apply`` of a command's own
-mutations, once those that were applied before it are taken back. Everything else that raises in a node is a broken
-invariant of its own state.
+A handler reads the state and returns a decision, which is encoded before any of it is applied. An exception other than
+SqsError is a defect in one command. It becomes an InternalFailure, its cause goes to the shell (``Effects.failures``),
+and the member continues.
+
+The same holds for an exception in ``apply`` of a command's own mutations, after those applied before it are rolled
+back. Any other exception in a node is a broken invariant of its state.
 """
 
 from collections.abc import Callable
@@ -28,13 +29,13 @@ from elasticq.node.outputs import Failure
 _OF_MESSAGES: Final = frozenset(
     (m.MessageStored, m.MessagesReceived, m.MessagesRemoved, m.VisibilityChanged, m.InvocationRecorded)
 )
-"""Mutations that the engine makes of numbers of its own and of bounded requests, most of all that there are."""
+"""Mutations that the engine makes from its own numbers and from bounded requests. They are the most frequent ones."""
 
 Handler = Callable[[State, Call, ExecutionContext], Outcome]
 
 
 class SafeExecutor:
-    """Judges the commands of one node, whose shell is told of ``failures``."""
+    """The execution of the commands of one node. Defects are added to ``failures`` for the shell."""
 
     __slots__ = ("_failures",)
 
@@ -42,7 +43,10 @@ class SafeExecutor:
         self._failures = failures
 
     def decide(self, handler: Handler, state: State, call: Call, context: ExecutionContext) -> Decision:
-        """What ``handler`` decides; the state is not changed. Raises SqsError, ContentsMissing, Unfinished."""
+        """Return the decision of ``handler``, without changing the state.
+
+        Raise SqsError, ContentsMissing or Unfinished.
+        """
         try:
             result, mutations = handler(state, call, context)
             decision = Decision(result, mutations, m.encode(mutations) if mutations else b"")
@@ -57,16 +61,20 @@ class SafeExecutor:
                     f"This would change {len(decision.payload)} bytes at once, at most {ENTRY_BYTES_MAX} are possible."
                 )
             return decision
-        raise InternalFailure  # here, so that it does not carry its cause, and with it the request, along
+        # outside of the except clause, so that it keeps no reference to its cause and the request
+        raise InternalFailure
 
     def own(self, mutations: list[m.Mutation]) -> Decision:
-        """A decision of the member itself; an exception here ends the member, as no caller can be answered."""
+        """Return a decision of the member itself.
+
+        An exception here ends the member, because it has no caller to answer.
+        """
         return Decision(EmptyResult(), mutations, m.encode(mutations))
 
     def apply(self, state: State, call: Call, mutations: list[m.Mutation], undo: Undo) -> None:
-        """Apply ``mutations``, and put their undo into the empty ``undo``.
+        """Apply ``mutations``, and add their undo to the empty ``undo``.
 
-        Raises InternalFailure if they cannot be applied; the state is not changed then.
+        Raise InternalFailure if they cannot be applied. Then the state is not changed.
         """
         try:
             apply_all(state, mutations, undo)
@@ -74,18 +82,21 @@ class SafeExecutor:
             self.failed(type(call.command).__name__, cause)
         else:
             return
-        roll_back(undo)  # here, as nobody could answer for a state that is half a command's
+        roll_back(undo)  # an exception here ends the member, because a half-applied command leaves a wrong state
         raise InternalFailure
 
     def failed(self, action: str, cause: Exception) -> None:
-        """Tell the shell of an exception that is answered with InternalFailure; ``action`` is the class that failed."""
+        """Report an exception to the shell that its caller gets as InternalFailure.
+
+        ``action`` names the class that failed.
+        """
         self._failures.append(Failure(action, cause))
 
 
 def _check(decision: Decision) -> None:
-    """Read a decision as the other members will. Raises an exception for what they would refuse.
+    """Validate a decision as the other members will. Raise an exception if they would refuse it.
 
-    An entry that they refuse would cut their links to this master, again and again.
+    They would close their links to this master for such an entry, again and again.
     """
     for mutation in decision.mutations:
         if type(mutation) not in _OF_MESSAGES:

@@ -1,4 +1,4 @@
-"""The settings that a Node is made with, and what it reports of itself; plain values, no files."""
+"""The settings of a Node and its status, as plain values without files."""
 
 from typing import Literal
 
@@ -13,28 +13,30 @@ Mode = Literal["async", "one", "majority", "all"]
 
 
 class NodeSettings(Struct, frozen=True, kw_only=True):
-    """Settings of one member.
+    """The settings of one member.
 
-    member_id: unique for ever, its name, a dash and 16 hex digits; voters: the members whose
-    majority commits where the log names none (empty: this one waits to be one of ``nodes``
-    founders, or to join); volatile: the storage keeps nothing, so a record counts as durable
-    when it is made (``--memory``).
-    incarnation: of the process, new at each of its starts; empty: made from the entropy.
-    address (host:port of the peer port), http, admin (URLs): where this member is found; http_port: where it listens.
-    nodes: how many fresh members form a cluster together; cluster_name: only members with the same one do;
-    mode: when a send to a standard queue is answered (docs/guarantees.md); all_timeout_ms: how long
-    mode ``all`` waits for the last voter.
-    sixty_second_rules: enforce AWS's 60 s between two purges and between delete and
-    re-create of a name.
-    single_region: queues and ARNs are not told apart by their regions.
-    template: how a queue is made that is used before it was created; None: such a use is an error.
-    sign: signs the envelopes that topics put into queues; None: they are not signed.
-    limits: how much a call may hold or ask for. Of these two the master's are in force.
-    memory_bytes: contents of queues that fit are kept in memory up to this; volatile members keep all,
-    and refuse sends above memory_bytes_max (0: no bound).
-    broken_link_ms: the silence after which a voter whose link to the master broke may help another one.
-    hold_ms: how long a call waits for a master, beside a receive's own wait; 0: one that may change something waits
-    for ``read_wait_ms``, and only if a master gave it back or hands over.
+    member_id: unique for ever: its name, a dash and 16 hex digits.
+    voters: the members whose majority commits while the log names no voters. If it is empty, the member waits to found
+        a cluster with ``nodes`` members, or to join one.
+    volatile: the storage keeps nothing, so a record counts as durable when it is made (``--memory``).
+    incarnation: of the process, new at each start; empty: made from the entropy.
+    address, http, admin: where others find this member: host:port of the peer port, and URLs.
+    http_port: the port on which this member listens.
+    nodes: how many fresh members form a cluster together.
+    cluster_name: only members with the same name form a cluster.
+    mode: when a send to a standard queue is answered (docs/guarantees.md).
+    all_timeout_ms: how long mode ``all`` waits for the last voter.
+    sixty_second_rules: enforce AWS's 60 s between two purges, and between deleting and re-creating a queue.
+    single_region: the region does not distinguish queues and ARNs.
+    template: the attributes of a queue that is created at its first use; None: such a use is an error.
+    sign: signs the messages that topics put into queues; None: they are not signed.
+    limits: how much a call may contain or request. For ``template`` and ``limits`` the master's settings apply.
+    memory_bytes: contents of queues that fit are kept in memory up to this bound. Memory-only members keep all
+        contents.
+    memory_bytes_max: memory-only members refuse sends above it (0: no bound).
+    broken_link_ms: after this silence a voter whose link to the master broke may vote for another master.
+    hold_ms: how long a call waits for a master, in addition to a receive's own wait. With 0 a call that may change
+        something waits only for ``read_wait_ms``, and only if a master returned it or is handing over.
     """
 
     member_id: str
@@ -69,10 +71,11 @@ class NodeSettings(Struct, frozen=True, kw_only=True):
 
 
 class MemberStatus(Struct, frozen=True, kw_only=True):
-    """One member as this one sees it.
+    """The status of one member as this member sees it.
 
-    role: master | follower | learner | unknown; lag: entries behind the commit index, None where
-    this member does not know; replaces: the id of the dead voter whose name it came under.
+    role: master | follower | learner | unknown.
+    lag: entries behind the commit index; None if this member does not know it.
+    replaces: the id of the dead voter whose name this member uses.
     """
 
     id: str
@@ -88,7 +91,7 @@ class MemberStatus(Struct, frozen=True, kw_only=True):
 
 
 class LeaseStatus(Struct, frozen=True):
-    """What ``/leases`` tells of one lease; ``state`` is open, sealed, committed, given_back or expired."""
+    """The status of one lease for ``/leases``. ``state`` is open, sealed, committed, given_back or expired."""
 
     account: str
     queue: str
@@ -103,11 +106,14 @@ class LeaseStatus(Struct, frozen=True):
 
 
 class GroupStatus(Struct, frozen=True):
-    """What ``/groups`` tells of one consumer group.
+    """The status of one consumer group for ``/groups``.
 
-    idle: how many of its consumers hold nothing. held, revoking, free: how many of its resources a consumer has, is to
-    give back, and nobody has. rebalancing_ms: for how long its resources have been shared out anew by now, 0 where they
-    are not; rebalanced_ms: how long that took the last time.
+    idle: how many of its consumers hold nothing.
+    held: how many resources a consumer holds.
+    revoking: how many resources a consumer must release.
+    free: how many resources no consumer holds.
+    rebalancing_ms: how long the current rebalance has taken so far; 0 without one.
+    rebalanced_ms: how long the last rebalance took.
     """
 
     account: str
@@ -125,12 +131,16 @@ class GroupStatus(Struct, frozen=True):
 
 
 class NodeStatus(Struct, frozen=True, kw_only=True):
-    """What ``/ready`` and ``/cluster`` tell. ``reason`` is empty when ready.
+    """The status of a member for ``/ready`` and ``/cluster``.
 
-    stale_ms: time since a master was heard (0 on a master); discarded: entries that were acknowledged in mode
-    async or one and then dropped for a newer master's; digests: of comparisons of rows, by the log
-    index of the first part (VerifyRows); leases: how many are remembered, living or not; held_calls: how many wait for
-    a master; proxies: the names of those that are linked; they are no members. groups: as many as were asked for.
+    reason: why the member is not ready; empty if it is.
+    stale_ms: time since a master was heard; 0 on a master.
+    discarded: entries that were acknowledged in mode async or one, and then dropped for those of a newer master.
+    digests: digests of comparisons of rows, by the log index of the first part (VerifyRows).
+    leases: how many leases are remembered, active or ended.
+    held_calls: how many calls wait for a master.
+    proxies: the names of the linked proxies, which are not members.
+    groups: as many consumer groups as were requested.
     """
 
     member_id: str

@@ -1,4 +1,4 @@
-"""Reads and writes ``host:port``; IPv6 hosts stand in brackets."""
+"""Functions to parse and build ``host:port`` texts. IPv6 hosts are in brackets."""
 
 from ipaddress import ip_address
 
@@ -6,7 +6,7 @@ WILDCARDS = ("", "0.0.0.0", "::")
 
 
 def split(address: str) -> tuple[str, int]:
-    """Return host and port; raises ValueError where there is no port from 0 to 65535."""
+    """Return host and port. Raise ValueError if there is no port from 0 to 65535."""
     host, colon, port = address.rpartition(":")
     if not colon or not port.isascii() or not port.isdigit() or int(port) > 65_535:
         raise ValueError(f"{address!r} is not host:port")
@@ -18,7 +18,7 @@ def join(host: str, port: int) -> str:
 
 
 def is_dialable(address: str) -> bool:
-    """Tell whether an address names one place: a host that is no wildcard, and a port."""
+    """Return whether one can connect to an address: its host is no wildcard, and its port is not 0."""
     try:
         host, port = split(address)
     except ValueError:

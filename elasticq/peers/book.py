@@ -1,4 +1,4 @@
-"""The address book: where members were met or are said to be. It decides nothing."""
+"""The address book: where this member met other members, and where others report them to be."""
 
 from msgspec import Struct
 
@@ -6,11 +6,14 @@ from elasticq.peers.addresses import is_dialable
 from elasticq.peers.messages import KNOWN_MAX, Known
 
 ENTRIES_MAX = 256
-RUMOUR_S = 600.0  # a member that nobody names any more, and that was never met, is forgotten after this
+RUMOUR_S = 600.0  # a reported address that this member never met is forgotten this long after the last report
 
 
 class Entry(Struct):
-    """An address. met_s: of the last greeting from it, None without one; heard_s: when it was last met or named."""
+    """A member's address. Times are loop times.
+
+    met_s: time of the last greeting from it, None if there was none. heard_s: time of the last greeting or report.
+    """
 
     id: str
     address: str
@@ -19,7 +22,10 @@ class Entry(Struct):
 
 
 class Book:
-    """One address per member and one member per address. The newest greeting wins; hearsay never overrules it."""
+    """The known addresses: one per member, and one member per address.
+
+    The newest greeting decides. A report by another member never replaces an address from a greeting.
+    """
 
     __slots__ = ("_entries",)
 
@@ -27,16 +33,16 @@ class Book:
         self._entries: dict[str, Entry] = {}
 
     def met(self, member_id: str, address: str, now_s: float) -> None:
-        """Note an address that a greeting came from."""
+        """Record the address that a member gave in its greeting."""
         if not is_dialable(address):
             return
         for other in [entry.id for entry in self._entries.values() if entry.address == address]:
-            del self._entries[other]  # it restarted under a new member id, or moved
+            del self._entries[other]  # the old member there has a new id, or has moved
         self._make_room(now_s)
         self._entries[member_id] = Entry(member_id, address, now_s, now_s)
 
     def heard(self, known: tuple[Known, ...], now_s: float) -> None:
-        """Note an address that another member told of."""
+        """Record addresses that another member reported."""
         for one in known[:KNOWN_MAX]:
             entry = self._entries.get(one.id)
             if entry is not None:
@@ -48,7 +54,7 @@ class Book:
                 self._entries[one.id] = Entry(one.id, one.address, None, now_s)
 
     def address(self, member_id: str) -> str:
-        """Return a member's address, empty if it is not known."""
+        """Return a member's address, empty if unknown."""
         entry = self._entries.get(member_id)
         return entry.address if entry else ""
 
@@ -59,9 +65,9 @@ class Book:
         return list(self._entries)
 
     def told(self, linked: set[str], now_s: float) -> tuple[Known, ...]:
-        """Return what a greeting passes on: members linked now or met lately.
+        """Return the addresses for a greeting: of members that are linked, or were met within RUMOUR_S.
 
-        Hearsay is not repeated, so members that are gone are forgotten everywhere.
+        Reported addresses are not passed on, so all members forget a member that is gone.
         """
         fresh = [
             Known(entry.id, entry.address)

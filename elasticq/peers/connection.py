@@ -1,9 +1,10 @@
-"""One TCP connection: handshake, frames in, frames out in one write per loop turn, bounds.
+"""A TCP connection between two processes of a cluster: handshake, frames in both directions, and bounds.
 
-    opened ── handshake ──> established ── (held while a rival is asked) ──> closed
-       └──────────── any fault, timeout, end of stream ────────────────────────┘
+    opened ── handshake ──> established ── (held while a rival is probed) ──> closed
+       └──────────── any error, timeout, end of stream ────────────────────────┘
 
-It knows nothing of members; its owner decides who may stay and gives it a session.
+The frames of one turn of the event loop are sent with one write. The connection knows no members. Its owner decides
+which connections may stay, and gives each a session.
 """
 
 import asyncio
@@ -20,41 +21,43 @@ LINGER_S = 1.0  # how long a closed connection may take to send its last frames
 
 
 class Session(Protocol):
-    """Takes the frames of an established connection."""
+    """The receiver of an established connection's frames."""
 
     def take(self, kind: int, body: bytes) -> None:
-        """Take one frame. A PeerError closes the connection with one log line."""
+        """Handle one frame. A PeerError raised here closes the connection and is logged in one line."""
 
     def ended(self) -> None:
-        """The connection is gone. Called once."""
+        """Handle the end of the connection. Called once."""
 
 
 class Owner(Protocol):
-    """Decides about connections. All its methods are called from the loop's thread."""
+    """The decisions about connections. All methods are called in the event loop's thread."""
 
     def handshake(self, connection: "Connection") -> Handshake:
         """Return a handshake for a new connection, with a new nonce."""
 
     def may_prove(self, connection: "Connection", theirs: Hello) -> bool:
-        """Tell a dialler before its proof whether to go on; False where the link exists already: it closes."""
+        """Return whether a dialler may send its proof. If not (a link exists already), the connection closes."""
 
     def established(self, connection: "Connection", theirs: Hello) -> None:
-        """Both sides are proven. Set ``session``, now or after a ``hold``, or close."""
+        """Handle the end of a successful handshake: set ``session`` at once or after a ``hold``, or close."""
 
     def refused(self, connection: "Connection", refused: Refused) -> None:
-        """The other side closes and says why; before ``established`` it has proved nothing."""
+        """Handle a refusal by the other side, which then closes. Before ``established`` it is unauthenticated."""
 
     def fault(self, connection: "Connection", error: PeerError) -> None:
-        """The connection is being closed for this error."""
+        """Handle an error that is about to close the connection."""
 
     def closed(self, connection: "Connection") -> None:
-        """The connection is gone. Called once, after the session's ``ended``."""
+        """Handle the end of the connection. Called once, after the session's ``ended``."""
 
 
 class Connection(asyncio.Protocol):
     """One TCP connection.
 
-    place: the other end for logs; theirs: its hello, once proven; sent_s, heard_s: loop time of the last use.
+    place: the address of the other side, for logs. theirs: its hello, None until it is proven.
+    sent_s, heard_s: loop time of the last sent and of the last received bytes.
+    outcome: True once the connection is established, False if it closes before.
     """
 
     __slots__ = (
@@ -118,7 +121,7 @@ class Connection(asyncio.Protocol):
         self.is_established = False
         self.is_closed = False
         self.failure: PeerError | None = None
-        self.outcome: asyncio.Future[bool] = loop.create_future()  # True: established, False: closed before
+        self.outcome: asyncio.Future[bool] = loop.create_future()
         self.sent_s = self.heard_s = loop.time()
         self.bytes_sent = 0
         self.bytes_received = 0
@@ -126,13 +129,13 @@ class Connection(asyncio.Protocol):
     # Called by asyncio.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = transport = cast(asyncio.Transport, transport)  # uvloop's is none by inheritance
+        self._transport = transport = cast(asyncio.Transport, transport)  # uvloop's class does not inherit from it
         bare = transport.get_extra_info("socket")
         if bare is not None:
             bare.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if not self.place:
             self.place = str((transport.get_extra_info("peername") or ("unknown",))[0])
-        self._timer = self._loop.call_later(HANDSHAKE_S, self._too_slow)
+        self._timer = self._loop.call_later(HANDSHAKE_S, self._handshake_timed_out)
         self._handshake = self._owner.handshake(self)
         for kind, body in self._handshake.start():
             self.send(kind, body)
@@ -167,12 +170,12 @@ class Connection(asyncio.Protocol):
 
     @property
     def local_host(self) -> str:
-        """The address of this machine that the other side reaches, empty if unknown."""
+        """Return the address of this machine at which the connection ends, empty if unknown."""
         return self._host("sockname")
 
     @property
     def remote_host(self) -> str:
-        """The address of the other side's machine, empty if unknown."""
+        """Return the address of the other side's machine, empty if unknown."""
         return self._host("peername")
 
     def _host(self, name: str) -> str:
@@ -180,7 +183,7 @@ class Connection(asyncio.Protocol):
         return str(found[0]) if found else ""
 
     def send(self, kind: int, body: bytes) -> None:
-        """Send a frame with everything else of this turn of the loop; drop it if the connection is closed."""
+        """Send a frame, in one write with all others of this turn of the loop. Drop it if the connection is closed."""
         if self.is_closed:
             return
         pieces = self._pieces
@@ -192,23 +195,23 @@ class Connection(asyncio.Protocol):
             self._overflow()
 
     def send_sealed(self, pieces: list[bytes]) -> None:
-        """Send pieces that ``writer`` sealed elsewhere; nothing may have been sent in between."""
+        """Send frames that the caller made with ``writer``. No other frame may be sent between making and sending."""
         if not self.is_closed:
             if not self._pieces:
                 self._loop.call_soon(self._flush)
             self._pieces += pieces
 
     async def drained(self) -> None:
-        """Wait until the transport's buffer is low again or the connection closed."""
+        """Wait until the transport's write buffer is low again, or the connection is closed."""
         await self._can_write.wait()
 
     def refuse(self, code: str, reason: str) -> None:
-        """Tell the other side why, and close."""
+        """Send the other side a REFUSED frame with the reason, and close."""
         self.send(REFUSED, encode(Refused(code, reason)))
         self.close()
 
     def hold(self) -> None:
-        """Read nothing until ``resume``."""
+        """Stop reading frames until ``resume``."""
         self._is_held = True
         if self._transport is not None:
             self._transport.pause_reading()
@@ -220,14 +223,14 @@ class Connection(asyncio.Protocol):
             self._loop.call_soon(self._read)
 
     def close(self) -> None:
-        """Send what is waiting, then close."""
+        """Send the waiting frames, then close."""
         if self.is_closed:
             return
         self._flush()
         self._mark_closed()
         if self._transport is not None:
             self._transport.close()
-            self._end_by(LINGER_S)
+            self._abort_after(LINGER_S)
 
     def abort(self) -> None:
         """Close at once."""
@@ -235,12 +238,12 @@ class Connection(asyncio.Protocol):
             self._mark_closed()
             if self._transport is not None:
                 self._transport.abort()
-                self._end_by(LINGER_S)
+                self._abort_after(LINGER_S)
 
     def fail(self, error: PeerError) -> None:
-        """Close for an error, which the owner logs in one line.
+        """Close because of an error. The owner logs it in one line.
 
-        A side that speaks our frames is told why, so that its operator sees it there too.
+        After a HandshakeError, also send the reason to the other side, so its operator can see it there.
         """
         if self.is_closed:
             return
@@ -253,15 +256,16 @@ class Connection(asyncio.Protocol):
 
     # Private.
 
-    def _end_by(self, delay_s: float) -> None:
+    def _abort_after(self, delay_s: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
         self._timer = self._loop.call_later(delay_s, self._give_up)
 
     def _give_up(self) -> None:
-        """Abort a connection that should have closed by now.
+        """Abort a connection that has not closed in time.
 
-        The other side takes no bytes, or the loop reports no end: uvloop does not where a dial was cancelled.
+        Either the other side reads no bytes, or the loop did not report the end. uvloop does not report it if the
+        dial was cancelled.
         """
         if self._transport is not None:
             self._transport.abort()
@@ -276,7 +280,7 @@ class Connection(asyncio.Protocol):
     def _flush(self) -> None:
         if self.is_closed or not self._pieces or self._transport is None:
             return
-        data = b"".join(self._pieces)  # one send call; a join of small pieces costs less than their vector
+        data = b"".join(self._pieces)  # for one send call; joining small pieces costs less than a vectored write
         self._pieces = []
         self._unsent_bytes = 0
         self.bytes_sent += len(data)
@@ -286,7 +290,7 @@ class Connection(asyncio.Protocol):
             self._overflow()
 
     def _overflow(self) -> None:
-        self.fail(SlowReader(f"more than {self._send_buffer_bytes} bytes wait to be read by it"))
+        self.fail(SlowReader(f"it has not read more than {self._send_buffer_bytes} bytes that were sent to it"))
 
     def _read(self) -> None:
         reader = self._reader
@@ -303,14 +307,14 @@ class Connection(asyncio.Protocol):
             self.fail(error)
 
     def _take(self, kind: int, body: bytes) -> None:
-        """Take a frame of the handshake."""
+        """Handle a frame that arrives before there is a session. Raise PeerError to close the connection."""
         assert self._handshake is not None
         if kind == REFUSED:
             self._owner.refused(self, decode(body, Refused))
             self.close()
             return
         if self.is_established:
-            raise UnexpectedKind(f"a frame of kind {kind} came before its time")
+            raise UnexpectedKind(f"a frame of kind {kind} arrived before the link was accepted")
         answers = self._handshake.step(kind, body)
         theirs = self._handshake.theirs
         assert theirs is not None
@@ -340,6 +344,6 @@ class Connection(asyncio.Protocol):
         if not self.outcome.done():
             self.outcome.set_result(not self.is_closed)
 
-    def _too_slow(self) -> None:
+    def _handshake_timed_out(self) -> None:
         if not self.is_established:
             self.abort()

@@ -1,4 +1,4 @@
-"""Dials every known address for ever, with growing jittered pauses, while its member is not linked."""
+"""The dialler: it dials each known address until the member there is linked, with growing random pauses."""
 
 import asyncio
 import random
@@ -6,12 +6,15 @@ from collections.abc import Awaitable, Callable, Iterable
 
 PAUSE_MIN_S = 0.05
 PAUSE_MAX_S = 1.0
-STEADY_S = 1.0  # a link that stood this long makes the next pause short again
-OWN_S = 60.0  # an address that led to this process itself is tried again after this
+STEADY_S = 1.0  # after a link that lasted longer than this, the pauses start again at PAUSE_MIN_S
+OWN_S = 60.0  # the pause before dialling an address again that led to this process itself
 
 
 class Target:
-    """An address to dial. member_id: which member it led to last, empty if none yet."""
+    """An address to dial.
+
+    member_id: the member that it last led to, empty if none. is_own: the last attempt reached this process itself.
+    """
 
     __slots__ = ("address", "is_own", "member_id", "task", "wanted")
 
@@ -24,7 +27,10 @@ class Target:
 
 
 class Dialler:
-    """Dials all targets. ``dial(target)`` returns when the attempt has ended, with what it learned in the target."""
+    """A task per target that dials it while its member is not linked.
+
+    dial: makes one attempt, and stores in the target which member answered.
+    """
 
     __slots__ = ("_dial", "_is_linked", "_loop", "_targets")
 
@@ -40,7 +46,7 @@ class Dialler:
         self._targets: dict[str, Target] = {}
 
     def follow(self, addresses: Iterable[str]) -> None:
-        """Dial exactly these addresses from now on."""
+        """Dial these addresses from now on, and stop dialling all others."""
         wanted = set(addresses)
         for address in self._targets.keys() - wanted:
             self._forget(self._targets.pop(address))
@@ -50,7 +56,7 @@ class Dialler:
             target.task = self._loop.create_task(self._keep(target))
 
     def linked(self, member_id: str, address: str) -> None:
-        """Note that a linked member's greeting gave this address."""
+        """Record that this member is linked and has this address, and stop dialling it."""
         for target in self._targets.values():
             if target.address == address:
                 target.member_id = member_id
@@ -58,6 +64,7 @@ class Dialler:
                 target.wanted.clear()
 
     def lost(self, member_id: str) -> None:
+        """Dial a member again after its link ended."""
         for target in self._targets.values():
             if target.member_id == member_id:
                 target.wanted.set()

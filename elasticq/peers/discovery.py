@@ -1,7 +1,7 @@
-"""Announces this member by zeroconf and finds others of the same cluster name on the LAN.
+"""The discovery by zeroconf: it announces this member on the LAN and finds others with the same cluster name.
 
-``found(address)`` only feeds the address book: the hello tells who the member is. What is announced is
-readable by everybody on the LAN: names, ids and the peer port, nothing secret.
+Discovery yields only addresses to dial; the handshake proves which member is there. Everyone on the LAN can read the
+announcement. It contains names, ids and the peer port, and nothing secret.
 """
 
 import asyncio
@@ -24,9 +24,10 @@ _log = getLogger("elasticq.peers")
 
 
 class ZeroconfDiscovery:
-    """host, port: where the peer port listens; a loopback host is announced on loopback only.
+    """Zeroconf as a source of addresses.
 
-    Without a port nothing is announced, and others are found all the same.
+    host, port: where the peer port listens. A loopback host is announced on loopback only. With port 0 nothing is
+    announced, but others are found. found: called with each address to dial.
     """
 
     __slots__ = ("_browser", "_found", "_host", "_info", "_loop", "_port", "_queries", "_zeroconf")
@@ -42,7 +43,7 @@ class ZeroconfDiscovery:
         self._queries: set[asyncio.Task[None]] = set()
 
     async def start(self, peer: Peer) -> None:
-        """Raises OSError where no interface takes multicast."""
+        """Announce this member and start to look for others. Raise OSError if no interface supports multicast."""
         interfaces = InterfaceChoice.All if self._host in WILDCARDS else [self._address()]
         self._zeroconf = AsyncZeroconf(interfaces=interfaces, ip_version=IPVersion.V4Only)
         if self._port:
@@ -53,7 +54,7 @@ class ZeroconfDiscovery:
         )
 
     async def update(self, peer: Peer) -> None:
-        """Announce what has changed, such as the cluster id."""
+        """Announce changed data of this member, such as its cluster id."""
         if self._zeroconf is not None and self._info is not None:
             self._info = self._service(peer)
             await self._zeroconf.async_update_service(self._info)
@@ -80,7 +81,8 @@ class ZeroconfDiscovery:
             "member": peer.id,
             "peers": peer.address,
         }
-        # A TXT string has 255 bytes; what is cut is for people, but a cut cluster name would still be compared as cut.
+        # A TXT string has at most 255 bytes. Cut values are only shown to people, except the cluster name: `_query`
+        # cuts its own cluster name in the same way before it compares.
         short = {key: value.encode()[: 250 - len(key)] for key, value in text.items()}
         return AsyncServiceInfo(
             SERVICE_TYPE,
@@ -98,7 +100,7 @@ class ZeroconfDiscovery:
         return [address for address in found if not is_loopback(address)] or ["127.0.0.1"]
 
     def _address(self) -> str:
-        """Return the listening host as an IPv4 address; raises OSError where it has none."""
+        """Return the listening host as an IPv4 address. Raise OSError if it has none."""
         return str(socket.getaddrinfo(self._host, None, socket.AF_INET)[0][4][0])
 
     def _changed_for(self, cluster_name: str) -> Callable[..., None]:
@@ -124,7 +126,7 @@ class ZeroconfDiscovery:
 
 
 def places(info: AsyncServiceInfo) -> list[str]:
-    """Return where to dial: the address that the member advertises, and those that answered for it."""
-    said = (info.properties.get(b"peers") or b"").decode(errors="replace")
+    """Return the addresses to dial: the one that the member advertises, and those of its zeroconf record."""
+    advertised = (info.properties.get(b"peers") or b"").decode(errors="replace")
     found = [join(host, info.port or 0) for host in info.parsed_addresses(IPVersion.V4Only)]
-    return [address for address in dict.fromkeys([said, *found]) if is_dialable(address)]
+    return [address for address in dict.fromkeys([advertised, *found]) if is_dialable(address)]

@@ -1,122 +1,122 @@
-"""Why a connection to another member was closed, each with its reason.
+"""The errors that close a connection to another member, each with its reason.
 
 PeerError
-├── FrameError: bytes that are no frames of ours
+├── FrameError: bytes that are not valid frames
 │   ├── WrongLength
 │   ├── WrongVersion
 │   ├── WrongChecksum
 │   ├── UnexpectedKind
 │   ├── BadMessage
 │   └── RefusedFrame
-├── HandshakeError: frames of somebody who does not belong here
+├── HandshakeError: a process that may not connect to this one
 │   ├── WrongSecret
 │   ├── OtherProtocol
 │   ├── OtherClusterName
 │   ├── TwoClusters
 │   └── SelfMet
-├── SlowReader: it does not read what it is sent
-└── TransferBroken: a snapshot did not come whole from this source
-    └── Unreachable: no connection at all
+├── SlowReader: the other side does not read the frames sent to it
+└── TransferBroken: the source did not deliver the whole snapshot
+    └── Unreachable: no connection could be opened
 """
 
 
 class PeerError(Exception):
-    """Why a connection is closed. ``reason`` is a short constant for logs and counters; the text says more."""
+    """The cause for closing a connection. ``reason``: a short constant for logs and counters; the text has details."""
 
     reason = "peer_error"
 
 
 class FrameError(PeerError):
-    """The bytes are no frame; what came after them cannot be read any more."""
+    """Received bytes that are not a valid frame. The rest of the stream cannot be read."""
 
     reason = "bad_frame"
 
 
 class WrongLength(FrameError):
-    """A frame is longer than its kind may be, or its header is damaged."""
+    """A frame longer than its kind allows, or a damaged header."""
 
     reason = "wrong_length"
 
 
 class WrongVersion(FrameError):
-    """The other side's format of frames is not understood here."""
+    """A frame format of the other side that this build does not support."""
 
     reason = "wrong_version"
 
 
 class WrongChecksum(FrameError):
-    """The CRC or MAC is wrong: the frame was changed, repeated or left out, or the secret is another one."""
+    """A wrong CRC or MAC: a frame was changed, repeated or left out, or the secrets differ."""
 
     reason = "wrong_checksum"
 
 
 class UnexpectedKind(FrameError):
-    """The kind of frame is unknown, or not allowed in this phase of the connection."""
+    """A frame whose kind is unknown, or not allowed in this phase of the connection."""
 
     reason = "unexpected_kind"
 
 
 class BadMessage(FrameError):
-    """The body of a control message does not keep to its schema."""
+    """A control message whose body does not match its schema."""
 
     reason = "bad_message"
 
 
 class RefusedFrame(FrameError):
-    """The node was sent a frame that no member sends that keeps to the rules."""
+    """A frame that the node refused, because no correct member would send it."""
 
     reason = "refused_frame"
 
 
 class HandshakeError(PeerError):
-    """The other side may not talk to this member."""
+    """A handshake that failed because the other side may not connect to this process."""
 
     reason = "handshake"
 
 
 class WrongSecret(HandshakeError):
-    """The other side could not prove that it knows the cluster secret, or only one side has one."""
+    """A failed proof of the cluster secret, or a secret on only one side."""
 
     reason = "wrong_secret"
 
 
 class OtherProtocol(HandshakeError):
-    """The other side speaks other protocols, or is another build of a protocol that is not released yet."""
+    """Two sides with no protocol in common, or two incompatible builds of an unreleased protocol."""
 
     reason = "other_protocol"
 
 
 class OtherClusterName(HandshakeError):
-    """The other side belongs to a cluster of another name."""
+    """Two sides whose clusters have different names."""
 
     reason = "other_cluster_name"
 
 
 class TwoClusters(HandshakeError):
-    """Both sides belong to clusters of one name, but not to the same cluster."""
+    """Two sides whose clusters have the same name but different ids."""
 
     reason = "two_clusters"
 
 
 class SelfMet(HandshakeError):
-    """This process dialled itself, as a seed list that names everybody makes it do."""
+    """A connection of this process to itself. It is normal if the seeds list all members."""
 
     reason = "self"
 
 
 class SlowReader(PeerError):
-    """Frames that the other side has not read have reached their bound; Raft sends again what was dropped."""
+    """Too many bytes of frames that the other side has not read. Raft repeats the frames that are dropped."""
 
     reason = "send_buffer_full"
 
 
 class TransferBroken(PeerError):
-    """The source of a snapshot refused, failed or fell silent."""
+    """A snapshot transfer whose source refused, failed or sent nothing for too long."""
 
     reason = "transfer_broken"
 
 
 class Unreachable(TransferBroken):
-    """Nobody answers at that address, or TLS failed."""
+    """An address where nobody answers, or where TLS failed."""
 
     reason = "unreachable"

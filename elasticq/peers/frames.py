@@ -1,13 +1,13 @@
-"""Cuts a stream of bytes into sealed frames and back; no sockets.
+"""The format of frames on a connection, and its reader and writer. No sockets.
 
-A frame is ``length (u32) | length XOR stamp (u32) | body | seal``, big-endian. The
-stamp is 0x4551, the version of the format and the kind; a changed length changes the
-stamp and is found before a byte of the body is waited for. The seal is a CRC32 or,
-with a cluster secret, a keyed BLAKE2b of 16 bytes over ``counter (u64) | header | body``;
-the counter is not sent, both sides count, so a frame cannot be repeated or left out.
+A frame is ``length (u32) | length XOR stamp (u32) | body | seal``, big-endian. The stamp consists of 0x4551, the
+version of the format and the kind. A damaged length yields a wrong stamp, so the reader notices it in the header.
 
-A reader knows which kinds the phase of its connection allows and how long each may be.
-A longer one raises at its header, so a stranger never makes it keep more than that.
+The seal is a CRC32 or, with a cluster secret, a keyed BLAKE2b of 16 bytes. Both cover ``counter (u64) | header |
+body``. The counter is not sent; both sides count frames. So a repeated or missing frame makes the seal wrong.
+
+A reader knows the kinds that the connection's phase allows, and the bound of each kind's length. It raises at the
+header of a longer frame, so an unauthenticated sender cannot make it buffer more.
 """
 
 from hashlib import blake2b
@@ -21,7 +21,7 @@ from elasticq.peers.errors import FrameError, UnexpectedKind, WrongChecksum, Wro
 
 HELLO, PROOF, REFUSED, GREETING, IDLE, PING, PONG, DATA, PULL, HEAD, CHUNK, END, ASK, REPLY = range(1, 15)
 
-FRAME_BYTES_MAX = limits.FRAME_BYTES_MAX  # a node's
+FRAME_BYTES_MAX = limits.FRAME_BYTES_MAX  # of a node's frame, the body of DATA
 CHUNK_BYTES_MAX = 1_048_576
 CONTROL_BYTES_MAX = 65_536
 PROOF_BYTES_MAX = 256
@@ -59,7 +59,7 @@ MAC_BYTES = 16
 
 
 class Seal(Protocol):
-    """Makes the seals of one direction of one connection, in the order of its frames."""
+    """A function that computes the seals of one direction of one connection. Call it once for each frame, in order."""
 
     size: int
 
@@ -67,7 +67,7 @@ class Seal(Protocol):
 
 
 class CrcSeal:
-    """A CRC32: it finds damage, not malice."""
+    """A CRC32. It detects damage, but not deliberate changes."""
 
     __slots__ = ("_count", "size")
 
@@ -82,7 +82,7 @@ class CrcSeal:
 
 
 class MacSeal:
-    """A MAC that only the session key of this direction can make. The key's block is hashed once, then copied."""
+    """A MAC with the session key of one direction. The key's block is hashed once, and the state is copied."""
 
     __slots__ = ("_copy", "_count", "size")
 
@@ -101,7 +101,7 @@ class MacSeal:
 
 
 class FrameWriter:
-    """Turns bodies into frames. ``seal`` is replaced when the handshake has made keys."""
+    """The builder of frames. The connection replaces ``seal`` after the handshake made keys."""
 
     __slots__ = ("seal",)
 
@@ -109,14 +109,14 @@ class FrameWriter:
         self.seal: Seal = CrcSeal()
 
     def add(self, pieces: list[bytes], kind: int, body: bytes) -> None:
-        """Append the pieces of one frame. Frames must go on the wire in the order of these calls."""
+        """Append the bytes of one frame to ``pieces``. Frames must be sent in the order of these calls."""
         length = len(body)
         stamped = length ^ _STAMP ^ kind
         pieces += (_header.pack(length, stamped), body, self.seal(length, stamped, body))
 
 
 class FrameReader:
-    """Takes bytes as they come and gives frames in order. After a FrameError it must not be used again."""
+    """The parser of frames from a byte stream. It must not be used again after a FrameError."""
 
     __slots__ = ("_at", "_buffer", "_kinds", "_need", "_partial", "seal")
 
@@ -124,13 +124,13 @@ class FrameReader:
         self.seal: Seal = CrcSeal()
         self._buffer = b""
         self._at = 0
-        self._partial = bytearray()  # the beginning of a frame that is not whole
+        self._partial = bytearray()  # the beginning of an incomplete frame
         self._need = HEADER_BYTES
         self._kinds: dict[int, tuple[int, int]] = {}
         self.allow(HANDSHAKE_KINDS)
 
     def allow(self, kinds: dict[int, int]) -> None:
-        """Read only these kinds from the next frame on, each up to its bytes."""
+        """Accept only these kinds from the next frame on. kinds: the greatest body length of each kind, in bytes."""
         self._kinds = {_STAMP ^ kind: (kind, bytes_max) for kind, bytes_max in kinds.items()}
 
     @property
@@ -148,7 +148,7 @@ class FrameReader:
             self._buffer, self._at = data, 0
 
     def next_frame(self) -> tuple[int, bytes] | None:
-        """Return kind and body of the next whole frame, None if more bytes are needed. Raises FrameError."""
+        """Return kind and body of the next whole frame, None if more bytes are needed. Raise FrameError if invalid."""
         if self._partial:
             if len(self._partial) < self._need:
                 return None
@@ -171,7 +171,7 @@ class FrameReader:
             return None
         body = buffer[at + HEADER_BYTES : end]
         if not compare_digest(seal(length, stamped, body), buffer[end:sealed_end]):
-            raise WrongChecksum(f"the checksum of a frame of {length} bytes does not fit")
+            raise WrongChecksum(f"the checksum of a frame of {length} bytes is wrong")
         self._at = sealed_end
         return known[0], body
 
@@ -184,9 +184,9 @@ class FrameReader:
 
 def _wrong_header(length: int, stamp: int, known: tuple[int, int] | None) -> FrameError:
     if known is not None:
-        return WrongLength(f"a frame of kind {known[0]} says it has {length} bytes, {known[1]} are allowed")
+        return WrongLength(f"a frame of kind {known[0]} has {length} bytes, but at most {known[1]} are allowed")
     if stamp >> 16 != _MAGIC:
         return WrongLength("these bytes are not the header of a frame")
     if stamp >> 8 & 0xFF != _VERSION:
-        return WrongVersion(f"frames of format {stamp >> 8 & 0xFF} came, format {_VERSION} is understood")
-    return UnexpectedKind(f"a frame of kind {stamp & 0xFF} came where it has no place")
+        return WrongVersion(f"the frame has format {stamp >> 8 & 0xFF}, but only format {_VERSION} is supported")
+    return UnexpectedKind(f"a frame of kind {stamp & 0xFF} is not allowed in this phase of the connection")

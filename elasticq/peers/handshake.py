@@ -1,18 +1,20 @@
-"""Proves both sides to each other and makes the session keys; pure: frames in, frames out.
+"""The handshake: each side proves to the other that it knows the secret, and both derive the session keys.
+
+It is pure: frames go in, frames come out.
 
     dialler                         acceptor
     HELLO(nonce, peer)  ──────────>
                         <────────── HELLO(nonce, peer), PROOF     (both with CRC seals)
     PROOF               ──────────>
-    ... from here on each direction has its own key, if there is a secret ...
+    ... with a secret, each direction has its own key from here on ...
 
-The root key is a keyed BLAKE2b over both hellos as they were sent, so over both nonces;
-proofs and session keys are drawn from it under labels that name the role. An old hello or
-proof fails against a new nonce, a reflected proof against its label. Without a secret the
-key is a constant: the proofs then only show that both read the same hellos.
+The root key is a keyed BLAKE2b over the bytes of both hellos, and so over both nonces. Proofs and session keys are
+derived from it with labels that name the role. A replayed hello or proof fails because the nonce is new. A reflected
+proof fails because its label differs. Without a secret the key is a constant. The proofs then only show that both
+sides read the same hellos.
 
-While a cluster changes its secret, a member may know two. The acceptor proves the first one; the dialler, who hears
-that, goes on with whichever of its own two that was.
+While a cluster changes its secret, a member may know two secrets. The acceptor proves the first of its own. The
+dialler finds out which of its own two secrets that was, and continues with it.
 """
 
 from hashlib import blake2b
@@ -37,14 +39,14 @@ def make_hello(
 class Handshake:
     """One side of one connection.
 
-    theirs: the hello of the other side, believed only when ``is_proven``; ``keys`` are then
-    (sending, receiving), None without a secret.
+    theirs: the hello of the other side; do not trust it before ``is_proven``.
+    keys: the keys for (sending, receiving) once ``is_proven``, None without a secret.
     """
 
     __slots__ = ("_hello_bytes", "_is_dialler", "_root", "_roots", "_secrets", "is_proven", "keys", "ours", "theirs")
 
     def __init__(self, ours: Hello, secret: bytes, *, is_dialler: bool, also: bytes = b"") -> None:
-        """``also``: a second secret, with which a dialler goes on where the acceptor proves that one."""
+        """Start with a hello. also: a second secret, which a dialler uses if the acceptor proves that one."""
         self.ours = ours
         self.theirs: Hello | None = None
         self.is_proven = False
@@ -56,16 +58,19 @@ class Handshake:
         self._roots: list[bytes] = []
 
     def start(self) -> list[tuple[int, bytes]]:
-        """Return the frames to send before anything was received."""
+        """Return the frames to send before any frame was received, as (kind, body)."""
         return [(HELLO, self._hello_bytes)] if self._is_dialler else []
 
     def step(self, kind: int, body: bytes) -> list[tuple[int, bytes]]:
-        """Take one frame and return those to send. Raises FrameError or HandshakeError."""
+        """Handle a received frame and return the frames to send, as (kind, body).
+
+        Raise FrameError for an unexpected frame, and HandshakeError if the other side may not connect.
+        """
         if kind == HELLO and self.theirs is None:
             return self._take_hello(body)
         if kind == PROOF and self.theirs is not None and not self.is_proven:
             return self._take_proof(body)
-        raise UnexpectedKind(f"a frame of kind {kind} came out of turn in the handshake")
+        raise UnexpectedKind(f"a frame of kind {kind} is not the next one of the handshake")
 
     def _take_hello(self, body: bytes) -> list[tuple[int, bytes]]:
         hello = decode(body, Hello)
@@ -92,8 +97,8 @@ class Handshake:
             )
         if hello.peer.cluster_name != ours.peer.cluster_name:
             raise OtherClusterName(
-                f"it is of cluster {hello.peer.cluster_name!r}, this member of {ours.peer.cluster_name!r}: "
-                "take its address out of the seeds, or give both the same cluster name"
+                f"it belongs to cluster {hello.peer.cluster_name!r}, this member to {ours.peer.cluster_name!r}: "
+                "remove its address from the seeds, or give both the same cluster name"
             )
         if hello.is_keyed != ours.is_keyed:
             raise WrongSecret("only one side has a cluster secret: give all members the same --cluster-secret-file")
@@ -136,10 +141,10 @@ def _root_key(secret: bytes, dialled: bytes, accepted: bytes) -> bytes:
 
 
 def check_cluster(ours: Peer, theirs: Peer) -> None:
-    """Raise TwoClusters where both sides belong to a cluster and not to the same one; for proven peers only."""
+    """Raise TwoClusters if the two sides belong to different clusters. Call it only for proven peers."""
     if ours.cluster and theirs.cluster and ours.cluster != theirs.cluster:
         raise TwoClusters(
             f"member {theirs.name} ({theirs.address}) belongs to cluster {theirs.cluster}, this member to "
-            f"{ours.cluster}, both named {ours.cluster_name!r}: they never mix. Give one another cluster name, "
-            "or empty the data directories of the members that shall join the other"
+            f"{ours.cluster}, both named {ours.cluster_name!r}: their members cannot link. Rename one of the clusters, "
+            "or empty the data directories of the members that shall join the other one"
         )

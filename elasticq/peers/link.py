@@ -1,4 +1,4 @@
-"""The one link between this member and another: greetings, node frames, signs of life."""
+"""The link between this member and another one: greetings, frames of the nodes, probes and keep-alives."""
 
 import asyncio
 from collections.abc import Callable
@@ -11,34 +11,34 @@ from elasticq.peers.errors import BadMessage, PeerError, UnexpectedKind
 from elasticq.peers.frames import ASK, DATA, FRAME_BYTES_MAX, GREETING, IDLE, PING, PONG, REFUSED, REPLY
 from elasticq.peers.messages import Greeting, Hello, Known, Refused, decode, encode
 
-IDLE_S = 0.5  # after this long without a frame sent an empty one goes out
-SILENT_S = 3.0  # after this long without a byte received the link is closed
-PROBE_S = 0.5
+IDLE_S = 0.5  # if no frame was sent for this long, the link sends an empty one
+SILENT_S = 3.0  # if no byte was received for this long, the link is closed
+PROBE_S = 0.5  # the timeout of a probe
 PROBES_MAX = 8
 
 
 class Silent(PeerError):
-    """The other end, or the way to it, has been silent for too long."""
+    """A link over which nothing was received for SILENT_S."""
 
     reason = "silent"
 
 
 class LinkOwner(Protocol):
     def greeted(self, link: "Link", known: tuple[Known, ...]) -> None:
-        """``link.peer`` is new. Raises PeerError to end the link."""
+        """Handle a greeting, which may have changed ``link.peer``. Raise PeerError to end the link."""
 
     def refused(self, connection: Connection, refused: Refused) -> None: ...
 
     def talked(self, link: "Link", kind: int, body: bytes) -> None:
-        """A question for this member, or an answer to one of its own, has come. Raises PeerError to end the link."""
+        """Handle a question for this member or an answer to one of its questions. Raise PeerError to end the link."""
 
     def link_ended(self, link: "Link") -> None: ...
 
 
 class Link:
-    """The session of a connection of purpose ``link``.
+    """The session of a connection with the purpose ``link``.
 
-    claim: the other process's claim to its name; dialler_id: who dialled.
+    claim: the other process's claim to its name. dialler_id: the member id of the side that dialled.
     """
 
     __slots__ = (
@@ -82,7 +82,7 @@ class Link:
         self.connection.send(GREETING, encode(Greeting(peer, known)))
 
     def send(self, frame: bytes) -> None:
-        assert len(frame) <= FRAME_BYTES_MAX, "a frame beyond the bound"
+        assert len(frame) <= FRAME_BYTES_MAX, "a frame longer than FRAME_BYTES_MAX"
         self.frames_sent += 1
         self.connection.send(DATA, frame)
 
@@ -102,7 +102,7 @@ class Link:
             self._owner.refused(self.connection, decode(body, Refused))
             self.connection.close()
         elif kind != IDLE:
-            raise UnexpectedKind(f"a frame of kind {kind} came before a greeting")
+            raise UnexpectedKind(f"a frame of kind {kind} arrived before a greeting")
 
     def ended(self) -> None:
         for probe in list(self._probes):
@@ -110,7 +110,10 @@ class Link:
         self._owner.link_ended(self)
 
     async def answers(self) -> bool:
-        """Tell whether the process at the other end answers within 0.5 s."""
+        """Return whether the other process answers a probe within PROBE_S.
+
+        Return True without a probe if PROBES_MAX probes wait for an answer.
+        """
         if self.connection.is_closed or len(self._probes) >= PROBES_MAX:
             return not self.connection.is_closed
         self._probes_sent += 1
@@ -126,7 +129,7 @@ class Link:
             self._probes.pop(probe, None)
 
     def tick(self, now_s: float) -> None:
-        """Send signs of life. Raises Silent where the link must be closed."""
+        """Send an empty frame if none was sent for IDLE_S. Raise Silent if nothing was received for SILENT_S."""
         if now_s - self.connection.heard_s > SILENT_S:
             raise Silent(f"nothing was received for {SILENT_S:g} s")
         if now_s - self.connection.sent_s > IDLE_S:
@@ -134,7 +137,7 @@ class Link:
 
     def _take_greeting(self, greeting: Greeting) -> None:
         if (greeting.peer.id, greeting.peer.incarnation) != (self.peer.id, self.peer.incarnation):
-            raise BadMessage("a greeting came in the name of another process")
+            raise BadMessage("a greeting arrived with the name of another process")
         self.peer = greeting.peer
         self._owner.greeted(self, greeting.known)
         self.is_greeted = True

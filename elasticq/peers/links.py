@@ -1,4 +1,4 @@
-"""The links of this member: who is linked, since when without a break, and what went over links that have ended."""
+"""The links of this member, the time since which it has always had one, and the traffic of ended links."""
 
 from elasticq.node.membership.peer import Peer
 from elasticq.peers.admission import Claim
@@ -6,7 +6,7 @@ from elasticq.peers.link import Link
 
 
 class Links:
-    """At most one link to each member. by_id: by the id of that member; also those that are just being closed."""
+    """The links: at most one to each member. by_id: links by member id, including those that are being closed."""
 
     __slots__ = ("_past", "_standing_s", "_started_s", "by_id")
 
@@ -17,7 +17,7 @@ class Links:
         self.by_id: dict[str, Link] = {}
 
     def add(self, link: Link, now_s: float) -> None:
-        """This link is the one to its member from now on."""
+        """Record a link as the only one to its member."""
         if self._standing_s is None:
             self._standing_s = now_s
         self.by_id[link.peer.id] = link
@@ -31,19 +31,19 @@ class Links:
         return member_id in self.by_id
 
     def hosts(self) -> set[str]:
-        """Return the addresses of the machines from which members and proxies are linked."""
+        """Return the addresses of the linked members' and proxies' machines."""
         return {link.connection.remote_host for link in self.by_id.values()}
 
     def proxies(self) -> int:
         return sum(link.peer.is_proxy for link in self.by_id.values())
 
     def live(self, member_id: str) -> Link | None:
-        """Return the link to a member, unless it is being closed."""
+        """Return the link to a member, None if there is none or it is being closed."""
         link = self.by_id.get(member_id)
         return None if link is None or link.connection.is_closed else link
 
     def claimants(self, peer: Peer) -> list[Link]:
-        """Return live links to the same process, or to others that have its name or id."""
+        """Return the open links to processes with the name or the member id of ``peer``, including that process."""
         return [
             link
             for link in self.by_id.values()
@@ -55,11 +55,11 @@ class Links:
         return Claim(now_s if self._standing_s is None else self._standing_s, self._started_s, incarnation)
 
     def count_ended(self, link: Link) -> None:
-        """Keep the counts of a link that has ended, whether or not another one has its place already."""
+        """Add the traffic of an ended link to the totals. Another link to that member may exist already."""
         _add_counts(link, self._past)
 
     def totals(self) -> dict[str, int]:
-        """Return bytes and frames since the start, over the links that stand and those that have ended."""
+        """Return the counts of bytes and frames since the start, of current and ended links."""
         totals = dict(self._past)
         for link in self.by_id.values():
             _add_counts(link, totals)

@@ -1,4 +1,4 @@
-"""Schemas of the control messages; an unknown or ill-typed one is a BadMessage."""
+"""The schemas of the control messages between members. A body that does not match its schema is a BadMessage."""
 
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -12,27 +12,27 @@ from elasticq.peers.errors import BadMessage
 PROTOCOL_MIN = 1
 PROTOCOL_MAX = 1
 SCHEMA = "34da72650b91e671"
-"""A digest of what members of PROTOCOL_MAX say to each other; tests/peers/test_schema.py makes and compares it.
+"""A digest of all message schemas of PROTOCOL_MAX. tests/peers/test_schema.py computes and compares it.
 
-Two builds of one protocol with different digests misunderstand each other, so they refuse the link. Once the protocol
-is released, a change of the digest needs a higher PROTOCOL_MAX.
+Two builds of one protocol with different digests would misunderstand each other, so they refuse the link. Once the
+protocol is released, a change of the digest needs a higher PROTOCOL_MAX.
 """
 KNOWN_MAX = 64  # addresses in one greeting
 
 Purpose = Literal["link", "transfer"]
 Status = Annotated[int, Meta(ge=200, le=599)]
-DUPLICATE = "duplicate"  # there is a link of this pair already
+DUPLICATE = "duplicate"  # these two processes have a link already
 HELD = "held"  # another live process has this name or member id
 STRANGER = "stranger"  # another cluster, protocol or secret
-CROWDED = "crowded"  # there are as many proxies as may be linked here
-UNSERVED = "unserved"  # no snapshot to be had here now
+CROWDED = "crowded"  # the maximum number of proxies is linked already
+UNSERVED = "unserved"  # the source cannot send a snapshot at the moment
 
 
 class Hello(Struct, array_like=True, frozen=True):
     """The first frame of each side.
 
-    standing_ms: how long the process has had a link to anybody without a break; uptime_ms: how long it has run.
-    They decide which of two processes keeps a name. schema: the SCHEMA of protocol_max.
+    standing_ms: for how long the process has always had at least one link. uptime_ms: for how long it has run.
+    Both decide which of two processes keeps a name. schema: the SCHEMA of protocol_max.
     """
 
     protocol_min: int
@@ -47,28 +47,28 @@ class Hello(Struct, array_like=True, frozen=True):
 
 
 class Known(Struct, array_like=True, frozen=True):
-    """Where a member was last met."""
+    """The address at which the sender last met a member."""
 
     id: PeerText
     address: PeerText
 
 
 class Greeting(Struct, array_like=True, frozen=True):
-    """The first frame after the handshake, sent again when what it says has changed."""
+    """The first frame after the handshake. The sender repeats it after each change of ``peer``."""
 
     peer: Peer
     known: tuple[Known, ...]
 
 
 class Refused(Struct, array_like=True, frozen=True):
-    """The last frame of a connection, which says why it is closed."""
+    """The last frame of a connection, with the reason why the sender closes it."""
 
     code: str
     reason: str
 
 
 class Ask(Struct, array_like=True, frozen=True):
-    """A question for the operator of the sender; the answer repeats ``number``."""
+    """A question that the sender asks for its operator. The reply repeats ``number``."""
 
     number: Index
     kind: PeerText
@@ -76,7 +76,7 @@ class Ask(Struct, array_like=True, frozen=True):
 
 
 class Reply(Struct, array_like=True, frozen=True):
-    """The answer to a question; ``status`` is as in HTTP, where it goes."""
+    """The reply to a question. ``status`` is an HTTP status, which the operators' port returns."""
 
     number: Index
     status: Status
@@ -84,7 +84,10 @@ class Reply(Struct, array_like=True, frozen=True):
 
 
 class Pull(Struct, array_like=True, frozen=True):
-    """Asks for a snapshot at ``index`` or above; from ``offset`` on if the source still has the one named ``id``."""
+    """The request for a snapshot at ``index`` or above.
+
+    If the source still has the snapshot named ``id``, it sends that one from ``offset`` (in bytes) on.
+    """
 
     id: PeerText
     offset: Index
@@ -92,7 +95,7 @@ class Pull(Struct, array_like=True, frozen=True):
 
 
 class Head(Struct, array_like=True, frozen=True):
-    """Says that chunks of this snapshot follow, the first one at ``offset``."""
+    """The announcement of a snapshot's chunks, which follow. The first one begins at ``offset``."""
 
     id: PeerText
     index: Index
@@ -101,7 +104,7 @@ class Head(Struct, array_like=True, frozen=True):
 
 
 class End(Struct, array_like=True, frozen=True):
-    """Says that all chunks were sent. digest: BLAKE2b (32 bytes) of the whole file."""
+    """The end of a snapshot, after all its chunks. digest: BLAKE2b (32 bytes) of the whole file."""
 
     digest: bytes
 
@@ -114,7 +117,7 @@ _decoders: dict[Any, msgspec.msgpack.Decoder[Any]] = {
 
 
 def decode(body: bytes, kind: type[Message]) -> Message:
-    """Return the message in a frame's body. Raises BadMessage."""
+    """Return the message in a frame's body. Raise BadMessage if it does not match the schema of ``kind``."""
     try:
         message: Message = _decoders[kind].decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

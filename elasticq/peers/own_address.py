@@ -1,4 +1,4 @@
-"""Where others reach this member: what it tells them of itself, by the way over which they hear it."""
+"""The address that this member reports to others. It depends on the connection over which it reports it."""
 
 import msgspec
 
@@ -9,8 +9,8 @@ from elasticq.peers.addresses import WILDCARDS, is_dialable, join, split
 class OwnAddress:
     """The address of the peer port.
 
-    host: where it listens; advertise: host:port that an operator gave for it, empty for none; port: where it
-    listens, 0 until the kernel has chosen one, and where nobody is to call: then it has no address to speak of.
+    host: the listening host. advertise: host:port from the settings, empty for none. port: the listening port, 0 until
+    the kernel has chosen one. A process that does not listen keeps 0, and reports no address.
     """
 
     __slots__ = ("_advertise", "_host", "port")
@@ -21,7 +21,7 @@ class OwnAddress:
         self.port = port
 
     def assumed(self) -> str:
-        """Return the address as far as it is known before any other member has reached this one."""
+        """Return the address that is likely to be right before any other member has connected to this one."""
         if self._advertise:
             host, port = split(self._advertise)
             return join(host, port or self.port)
@@ -30,7 +30,7 @@ class OwnAddress:
     def spoken(self, own: Peer, local_host: str) -> Peer:
         """Return ``own`` with an address that the other side of a connection can reach.
 
-        local_host: the address of this machine at which that connection ends, empty if unknown.
+        local_host: the address of this machine in that connection, empty if unknown.
         """
         if is_dialable(own.address) or not self.port:
             return own
@@ -39,8 +39,11 @@ class OwnAddress:
         return msgspec.structs.replace(own, address=join(local_host or "127.0.0.1", self.port))
 
     def announced(self, own: Peer) -> Peer:
-        """Return ``own`` as zeroconf announces it; that knows the interfaces' addresses itself."""
+        """Return ``own`` as zeroconf announces it.
+
+        The address is empty if this member listens on all interfaces: zeroconf knows their addresses.
+        """
         if is_dialable(own.address) or not self.port:
             return own
-        is_open = self._host in WILDCARDS and not self._advertise
-        return msgspec.structs.replace(own, address="" if is_open else self.assumed())
+        listens_everywhere = self._host in WILDCARDS and not self._advertise
+        return msgspec.structs.replace(own, address="" if listens_everywhere else self.assumed())

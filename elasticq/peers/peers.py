@@ -1,7 +1,8 @@
-"""Keeps one link to every other member that can be found, and passes on what comes over them.
+"""The links of this process: one to every other member that it can find.
 
-Addresses come from seeds, discovery and greetings; each is dialled while its member is not linked. admission.py
-decides between two claims to a name or a link. Nothing here decides who is a member.
+Addresses come from seeds, discovery and greetings. This process dials each of them until the member there is linked.
+admission.py decides which of two links stays, and which of two processes keeps a name. This package does not decide
+who is a member of the cluster.
 """
 
 import asyncio
@@ -38,32 +39,32 @@ from elasticq.peers.tls import client_context, server_context
 from elasticq.peers.transfer import Fetch, Fetching, Snapshots, TransferServer
 
 TICK_S = 0.2
-LATE_S = 1.0  # a tick later than this: the whole process stood still, not its peers
+LATE_S = 1.0  # a tick that is later than this shows that this process was paused, not that its peers were silent
 CONNECT_S = 3.0
-VERDICT_S = 2.0  # how long the younger of two processes waits to be told so
+VERDICT_S = 2.0  # how long the younger of two processes of one name waits for the other's refusal
 BACKLOG = 128
-UNPROVEN_MAX = 256  # accepted connections that have proved nothing yet
-FOUND_MAX = 256
+UNPROVEN_MAX = 256  # accepted connections that are not authenticated yet
+FOUND_MAX = 256  # addresses from discovery
 _log = getLogger("elasticq.peers")
 
 
 class Receiver(Protocol):
-    """Takes what comes over links. Called in the loop's thread, never from inside a call of Peers."""
+    """The handler of events on links. Called in the event loop's thread, never from inside a call of Peers."""
 
     def receive(self, member_id: str, frame: bytes) -> None:
-        """A frame for the node has come, in the order of the link to that member."""
+        """Handle a frame for the node. Frames of one link come in the order in which they were sent."""
 
     def met(self, peer: Peer) -> None:
-        """A member greeted: for the first time, over a new link, or because what it says of itself has changed."""
+        """Handle a member's greeting: the first one of a link, or one that reports changes of ``peer``."""
 
     def lost(self, member_id: str) -> None:
-        """There is no link to this member any more."""
+        """Handle the end of the link to a member."""
 
     async def asked(self, kind: str, body: bytes) -> Answer:
-        """Answer a question that another member asks for its operator: status, as in HTTP, and body."""
+        """Return the answer to a question that another member asks for its operator: HTTP status and body."""
 
     def refused(self, reason: str) -> None:
-        """Another live process has this member's name or id: this process should end."""
+        """End this process, because another live process has this member's name or id."""
 
 
 class Discovery(Protocol):
@@ -73,7 +74,11 @@ class Discovery(Protocol):
 
 
 class Peers:
-    """All links of this member. It asks ``introduce`` every 200 ms, and tells all links when the answer changes."""
+    """All links of this process.
+
+    introduce: returns this process's own Peer. It is called every 200 ms, and each change is sent over all links.
+    receiver: handles the events on links. snapshots: opens the snapshots that other members fetch.
+    """
 
     def __init__(
         self,
@@ -100,13 +105,13 @@ class Peers:
         self._book = Book()
         self._found: dict[str, float] = {}
         self._connections: set[Connection] = set()
-        self._unproven: dict[Connection, str] = {}  # accepted ones and where they are from, the oldest first
+        self._unproven: dict[Connection, str] = {}  # accepted ones with their hosts, the oldest first
         self._contests: dict[Connection, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self.refusal_log = RefusalLog()
         self._refusals = Refusals()
         self._questions = Questions(loop, lambda kind, body: receiver.asked(kind, body))
-        self._said: Peer | None = None
+        self._last_introduced: Peer | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._is_stopping = False
         self._all_closed = asyncio.Event()
@@ -116,10 +121,10 @@ class Peers:
         self._proxies_max = proxies_max(settings.connections_max, self._unproven_max)
 
     async def start(self) -> None:
-        """Listen where that is wanted, then look for others. Raises OSError where the port cannot be had."""
+        """Listen if the settings say so, then dial others. Raise OSError if the port is not available."""
         if self._settings.listens:
             await self._listen()
-        self._said = self._introduce()
+        self._last_introduced = self._introduce()
         self._follow()
         self._timer = self._loop.call_later(TICK_S, self._tick)
         if self._settings.discovery == "zeroconf":
@@ -141,7 +146,7 @@ class Peers:
         self._acceptor.start()
 
     async def stop(self) -> None:
-        """End everything; the receiver hears nothing any more. What was sent before still goes out, for up to 1 s."""
+        """Close all connections. Frames sent before still go out, for up to 1 s. The receiver is not called again."""
         self._is_stopping = True
         if self._timer is not None:
             self._timer.cancel()
@@ -160,10 +165,13 @@ class Peers:
             connection.close()
         while self._connections:
             self._all_closed.clear()
-            await self._all_closed.wait()  # each is aborted after a second at the latest
+            await self._all_closed.wait()  # a connection that has not closed within LINGER_S is aborted
 
     def renew(self, settings: PeerSettings) -> None:
-        """Use the secrets and certificates of ``settings`` for new connections. Raises PeerSettingsError."""
+        """Use the secrets and certificates of ``settings`` for new connections.
+
+        Raise PeerSettingsError if the TLS files cannot be used; then nothing changes.
+        """
         server_tls, client_tls = server_context(settings), client_context(settings)
         self._settings, self._server_tls, self._client_tls = settings, server_tls, client_tls
         if self._acceptor is not None:
@@ -171,17 +179,17 @@ class Peers:
 
     @property
     def address(self) -> str:
-        """Where others reach this member, as far as it is known before any of them has; empty if it does not listen."""
+        """Return the address at which others probably reach this member, empty if it does not listen."""
         return self._own_address.assumed() if self._settings.listens else ""
 
     def send(self, frames: list[Frame]) -> None:
-        """Frames for members that are not linked are dropped; Raft sends again."""
+        """Send frames to their members. Drop those for members that are not linked: Raft sends them again."""
         links = self._links.by_id
         for frame in frames:
             link = links.get(frame.to)
             if link is None:
                 self._frames_dropped += 1
-            elif len(frame.data) > FRAME_BYTES_MAX:  # whatever made it, the other frames of this turn must go out
+            elif len(frame.data) > FRAME_BYTES_MAX:  # one bad frame must not stop the others
                 self._frames_dropped += 1
                 text = f"a frame of {len(frame.data)} bytes to {link.peer.name} is longer than {FRAME_BYTES_MAX}"
                 self.refusal_log.say("frame_too_long", link.connection.place, text, self._loop.time())
@@ -189,32 +197,33 @@ class Peers:
                 link.send(frame.data)
 
     def cut(self, member_id: str, reason: str) -> None:
-        """End the link to a member that sent a frame which the node refused."""
+        """End the link to a member whose frame the node refused."""
         link = self._links.live(member_id)
         if link is not None:
             link.connection.fail(RefusedFrame(f"a frame of member {link.peer.name} was refused: {reason}"))
 
     def know(self, member_id: str, address: str) -> None:
-        """Note an address from elsewhere, such as a voter's in the log; it is dialled like hearsay."""
+        """Record a member's address from elsewhere, such as a voter's from the log, and dial it."""
         if member_id != self._introduce().id:
             self._book.heard((Known(member_id, address),), self._loop.time())
             self._follow()
 
     async def fetch(self, wanted: Wanted, into: Path) -> None:
-        """Fetch a whole verified snapshot at ``wanted.index`` or above into ``into``; cancel it to give up.
+        """Fetch a whole verified snapshot at ``wanted.index`` or above into ``into``. It retries until cancelled.
 
-        Raises OSError of the own disk. Progress stays beside ``into`` as ``<name>.<snapshot id>.part``.
+        Raise OSError if this member's disk fails. The partial file is next to ``into``, named
+        ``<name>.<snapshot id>.part``. A later fetch continues it.
         """
         await Fetch(self._loop, wanted, into, self._connect_transfer, self._sources).run()
 
     async def ask(self, member_id: str, kind: str, body: bytes, timeout_s: float) -> Answer:
-        """Return what another member answers to a question. Raises NotAnswered."""
+        """Return another member's answer to a question: HTTP status and body. Raise NotAnswered if there is none."""
         return await self._questions.ask(self._links.live(member_id), kind, body, timeout_s)
 
     def status(self) -> dict[str, int | list[str] | dict[str, int]]:
         """Return the state of the links.
 
-        links: member ids; counts: since the start; conflicts: of the last minute.
+        links: member ids. Counts are since the start of the process. conflicts: those of the last minute.
         """
         return {
             "links": sorted(self._links.by_id),
@@ -251,15 +260,16 @@ class Peers:
         return Handshake(hello, settings.secret, is_dialler=connection.is_dialler, also=settings.also)
 
     def _make_room(self) -> None:
-        """Close the connection that must give way to a new one: none that has proved itself.
+        """Close one unauthenticated connection to make room for a new one.
 
-        Silence keeps nobody out so, and addresses of members go last.
+        So clients that stay silent cannot keep others out. Connections from known addresses of members are closed
+        only if there are no others.
         """
         known = {split(address)[0] for address in (*self._book.addresses(), *self._settings.seeds)}
         slow = choose_victim(self._unproven, known)
         del self._unproven[slow]
         self.refusal_log.say(
-            "too_many_unproven", slow.place, "others wait that may prove themselves", self._loop.time()
+            "too_many_unproven", slow.place, "too many connections have not authenticated yet", self._loop.time()
         )
         slow.abort()
 
@@ -269,7 +279,7 @@ class Peers:
         link = self._links.live(theirs.peer.id)
         if link is None or link.peer.incarnation != theirs.peer.incarnation:
             return True
-        # Only links that were dialled at the same moment may replace each other; one that both ends use stays.
+        # A new link replaces an old one only if both were dialled at the same moment. A greeted link stays.
         return not link.is_greeted and self._introduce().id < link.dialler_id
 
     def established(self, connection: Connection, theirs: Hello) -> None:
@@ -314,7 +324,7 @@ class Peers:
         self._book.met(link.peer.id, link.peer.address, now_s)
         self._book.heard(tuple(one for one in known if one.id != own.id), now_s)
         self._follow()
-        self._dialler.linked(link.peer.id, link.peer.address)  # after that, since its address may be new here
+        self._dialler.linked(link.peer.id, link.peer.address)  # after _follow, because the address may be new
         self._receiver.met(link.peer)
 
     def talked(self, link: Link, kind: int, body: bytes) -> None:
@@ -329,7 +339,7 @@ class Peers:
     # Links.
 
     def _admit(self, connection: Connection, theirs: Hello) -> None:
-        """Give a proven process its link, or refuse it, or wait until a process with an older claim was asked."""
+        """Link a proven process, or refuse it. If another process has an older claim, first probe that one."""
         own, peer = self._introduce(), theirs.peer
         now_s = self._loop.time()
         claim = claim_of(theirs, now_s)
@@ -337,7 +347,7 @@ class Peers:
             if is_elder(self._links.claim(own.incarnation, now_s), claim):
                 self._refuse_name(connection, peer, own)
             else:
-                self._loop.call_later(VERDICT_S, connection.abort)  # the other side will say why
+                self._loop.call_later(VERDICT_S, connection.abort)  # the other side refuses this link with a reason
             return
         for old in self._links.claimants(peer):
             if old.peer.incarnation == peer.incarnation:
@@ -349,30 +359,30 @@ class Peers:
                 return
             self._end(old, peer)
         if peer.is_proxy and not self._links.has(peer.id) and self._links.proxies() >= self._proxies_max:
-            reason = f"{self._proxies_max} proxies are linked already: the rest of the connections is left to members"
+            reason = f"{self._proxies_max} proxies are linked already; the other connections are reserved for members"
             self.refusal_log.say("too_many_proxies", connection.place, reason, now_s)
             connection.refuse(CROWDED, reason)
             return
         self._link(connection, theirs)
 
     def _end(self, old: Link, winner: Peer) -> None:
-        """Close a link whose place ``winner`` takes."""
+        """Close a link that a new link to ``winner`` replaces."""
         if old.peer.incarnation == winner.incarnation:
-            old.connection.refuse(DUPLICATE, "another link of this pair stays")
+            old.connection.refuse(DUPLICATE, "another link between these two processes replaces it")
         else:
             self._refuse_name(old.connection, old.peer, winner)
 
     def _contest(self, connection: Connection, theirs: Hello, old: Link) -> None:
         connection.hold()
-        self._contests[connection] = self._loop.create_task(self._ask(connection, theirs, old))
+        self._contests[connection] = self._loop.create_task(self._probe_old_link(connection, theirs, old))
 
-    async def _ask(self, connection: Connection, theirs: Hello, old: Link) -> None:
-        """Keep the old link if its process answers; else judge the new connection again without it."""
+    async def _probe_old_link(self, connection: Connection, theirs: Hello, old: Link) -> None:
+        """Keep the old link if its process answers a probe. Otherwise decide again about the new connection."""
         is_alive = await old.answers()
         self._contests.pop(connection, None)
         if is_alive:
             if old.peer.incarnation == theirs.peer.incarnation:
-                connection.refuse(DUPLICATE, "a link of this pair is there and answers")
+                connection.refuse(DUPLICATE, "these two processes have a link already, and it works")
             else:
                 self._refuse_name(connection, theirs.peer, old.peer)
             return
@@ -387,7 +397,7 @@ class Peers:
         what = f"member id {loser.id}" if loser.id == holder.id else f"node id {loser.name!r}"
         reason = (
             f"the {what} belongs to a live process, member {holder.id} at {holder.address or 'an unknown address'}: "
-            "give this one another --node-id, or stop the other"
+            "give this process another --node-id, or stop the other process"
         )
         self.refusal_log.say("name_taken", connection.place, reason, self._loop.time())
         connection.refuse(HELD, reason)
@@ -401,7 +411,7 @@ class Peers:
         connection.session = link
         self._links.add(link, self._loop.time())
         self._dialler.linked(theirs.peer.id, theirs.peer.address)
-        link.greet(self._own_address.spoken(self._introduce(), connection.local_host), self._told())
+        link.greet(self._own_address.spoken(self._introduce(), connection.local_host), self._known_addresses())
 
     def _forget(self, link: Link) -> None:
         self._links.remove(link)
@@ -422,27 +432,27 @@ class Peers:
                 link.tick(now_s)
             except PeerError as error:
                 link.connection.fail(error)
-        self._say_news()
+        self._send_changes()
         self._book.forget_rumours(now_s)
         self._follow()
         self._timer = self._loop.call_later(TICK_S, self._tick)
 
-    def _say_news(self) -> None:
+    def _send_changes(self) -> None:
         own = self._introduce()
-        if own == self._said:
+        if own == self._last_introduced:
             return
-        self._said = own
-        told = self._told()
+        self._last_introduced = own
+        known = self._known_addresses()
         for link in list(self._links.by_id.values()):
             try:
                 check_cluster(own, link.peer)
             except PeerError as error:
                 link.connection.fail(error)
-            link.greet(self._own_address.spoken(own, link.connection.local_host), told)
+            link.greet(self._own_address.spoken(own, link.connection.local_host), known)
         if self._discovery is not None:
             self._spawn(self._discovery.update(self._own_address.announced(own)))
 
-    def _told(self) -> tuple[Known, ...]:
+    def _known_addresses(self) -> tuple[Known, ...]:
         return self._book.told(set(self._links.by_id), self._loop.time())
 
     # Dialling.
@@ -459,7 +469,7 @@ class Peers:
         try:
             connection = await self._connect(target.address, "link")
         except Unreachable:
-            return  # nobody there; that is what dialling again is for
+            return  # nobody answers; the dialler tries again
         while (contest := self._contests.get(connection)) is not None:
             await asyncio.wait({contest})
         if connection.theirs is not None:
@@ -467,7 +477,7 @@ class Peers:
         target.is_own = isinstance(connection.failure, SelfMet)
 
     async def _connect(self, address: str, purpose: Purpose) -> Connection:
-        """Return a connection whose handshake has ended, well or not. Raises Unreachable."""
+        """Return a connection whose handshake has succeeded or failed. Raise Unreachable if nobody answers."""
         host, port = split(route(address))
         connection = Connection(
             self, self._loop, self._settings.send_buffer_bytes, is_dialler=True, purpose=purpose, place=address
@@ -478,7 +488,7 @@ class Peers:
         except SSLError as error:
             self.refusal_log.say("tls", address, str(error), self._loop.time())
             raise Unreachable(f"{address}: {error}") from error
-        except (OSError, UnicodeError) as error:  # TimeoutError is one, too
+        except (OSError, UnicodeError) as error:  # TimeoutError is an OSError, too
             connection.abort()
             raise Unreachable(f"{address}: {error}") from error
         except asyncio.CancelledError:
@@ -504,14 +514,14 @@ class Peers:
     # Discovery.
 
     async def _start_discovery(self) -> None:
-        from elasticq.peers.discovery import ZeroconfDiscovery  # only who uses it needs zeroconf
+        from elasticq.peers.discovery import ZeroconfDiscovery  # imported here because zeroconf is optional
 
         discovery = ZeroconfDiscovery(self._loop, self._settings.host, self._own_address.port, self._discovered)
         self._discovery = discovery
         try:
             await discovery.start(self._own_address.announced(self._introduce()))
-        except OSError as error:  # no multicast here: seeds and greetings still work
-            _log.warning("zeroconf_failed: %s: give --seeds, or an interface with multicast", error)
+        except OSError as error:  # no multicast; seeds and greetings still work
+            _log.warning("zeroconf_failed: %s: set --seeds, or use an interface with multicast", error)
 
     def _discovered(self, address: str) -> None:
         self._found.pop(address, None)

@@ -1,11 +1,13 @@
-"""Asks another member for an operator over the link that there is, so that no admin port has to reach another.
+"""The questions that members ask each other for operators, over the link between them.
+
+So one operators' port can show the state of another member without a connection to that member's operators' port.
 
     asker                                     the member at the other end
     ASK(number, kind, body)  ──────────────>
                              <──────────────  REPLY(number, status, body)
 
-Bodies and kinds are the server's; status is as in HTTP. A member whose greeting tells of an older feature level is not
-asked: it would take the frame for a fault and close the link.
+The server defines kinds and bodies. The status is an HTTP status. A member with an older feature level in its greeting
+is not asked: it would refuse the unknown frame and close the link.
 """
 
 import asyncio
@@ -18,19 +20,19 @@ from elasticq.peers.link import Link
 from elasticq.peers.messages import Ask, Reply, decode, encode
 
 LEVEL: Final = 2
-"""The feature level from which on a member can be asked."""
-ASKED_MAX: Final = 32  # questions of others that are answered here at one time
-ASKING_MAX: Final = 64
+"""The lowest feature level of a member that answers questions."""
+ASKED_MAX: Final = 32  # questions of others that this process answers at the same time
+ASKING_MAX: Final = 64  # questions of this process that wait for an answer
 BODY_BYTES_MAX: Final = CONTROL_BYTES_MAX - 1_024
 BUSY: Final = 503
 FAILED: Final = 500
 
 Answer = tuple[int, bytes]
-"""Status and body."""
+"""HTTP status and body."""
 
 
 class NotAnswered(Exception):
-    """The member gave no answer; the text says why. is_older: it was not asked, as its version takes no questions."""
+    """A question without an answer; the text is the reason. is_older: the member's version takes no questions."""
 
     def __init__(self, reason: str, *, is_older: bool = False) -> None:
         super().__init__(reason)
@@ -38,7 +40,7 @@ class NotAnswered(Exception):
 
 
 class Questions:
-    """All questions of one process: those that it asked, and those that it answers by ``answer``."""
+    """All questions of one process: those that it asks, and those that it answers. answer: returns an answer."""
 
     __slots__ = ("_answer", "_answering", "_asked", "_loop", "_number")
 
@@ -52,7 +54,7 @@ class Questions:
         self._answering: set[asyncio.Task[None]] = set()
 
     async def ask(self, link: Link | None, kind: str, body: bytes, timeout_s: float) -> Answer:
-        """Return what the member at the other end of ``link`` answers. Raises NotAnswered."""
+        """Return the answer of the member at the other end of ``link``. Raise NotAnswered if there is none in time."""
         if link is None:
             raise NotAnswered("there is no link to it")
         if link.peer.level < LEVEL:
@@ -73,16 +75,16 @@ class Questions:
             del self._asked[number]
 
     def take(self, link: Link, kind: int, body: bytes) -> None:
-        """Take a question, or the answer to one. Raises PeerError."""
+        """Handle a received ASK or REPLY frame. Raise PeerError if it is malformed."""
         if kind == ASK:
             self._take_question(link, decode(body, Ask))
         elif kind == REPLY:
-            told = decode(body, Reply)
-            asked, answer = self._asked.get(told.number, (None, None))
-            if asked is link and answer is not None and not answer.done():  # else it comes too late
-                answer.set_result((told.status, told.body))
+            reply = decode(body, Reply)
+            asked, answer = self._asked.get(reply.number, (None, None))
+            if asked is link and answer is not None and not answer.done():  # otherwise the reply is too late
+                answer.set_result((reply.status, reply.body))
         else:
-            raise UnexpectedKind(f"a frame of kind {kind} is neither question nor answer")
+            raise UnexpectedKind(f"a frame of kind {kind} is neither a question nor a reply")
 
     def _take_question(self, link: Link, asked: Ask) -> None:
         if len(self._answering) >= ASKED_MAX:
@@ -101,7 +103,7 @@ class Questions:
         link.connection.send(REPLY, encode(Reply(asked.number, status, body)))
 
     def link_ended(self, link: Link) -> None:
-        """Nobody answers any more what was asked over this link."""
+        """Fail the questions that were asked over this link."""
         for asked, answer in list(self._asked.values()):
             if asked is link and not answer.done():
                 answer.set_exception(NotAnswered("the link to it broke"))

@@ -1,4 +1,4 @@
-"""Logs why connections were refused: one line each, at most one a minute for the same reason and place."""
+"""The log of refused connections: at most one line a minute for each reason and address."""
 
 from logging import getLogger
 
@@ -10,9 +10,9 @@ PLACES_MAX = 1_024
 
 
 class RefusalLog:
-    """Counts and logs refused connections.
+    """The counts and the log of refused connections. counts: refused connections by reason.
 
-    counts: refused connections by reason; conflicts: what an operator must settle, while it lasts.
+    A conflict is a refusal that an operator must resolve, such as two clusters with one name.
     """
 
     __slots__ = ("_conflicts", "_last_s", "counts")
@@ -26,11 +26,11 @@ class RefusalLog:
         self.say(error.reason, place, str(error), now_s)
 
     def say(self, reason: str, place: str, text: str, now_s: float) -> None:
-        """Count, and log unless the same was logged within a minute."""
+        """Count a refusal. Log it unless one with the same reason and place was logged within QUIET_S."""
         self.counts[reason] = self.counts.get(reason, 0) + 1
         if now_s - self._last_s.get((reason, place), -QUIET_S) < QUIET_S:
             return
-        if len(self._last_s) >= PLACES_MAX:  # a scan from everywhere: better a line too many than growth
+        if len(self._last_s) >= PLACES_MAX:  # bounds memory; costs only repeated log lines
             self._last_s.clear()
         self._last_s[reason, place] = now_s
         _log.warning("peer_connection_closed reason=%s address=%s: %s", reason, place, _printable(text))
@@ -40,11 +40,11 @@ class RefusalLog:
             self._conflicts[_printable(text)] = now_s
 
     def conflicts(self, now_s: float) -> list[str]:
-        """Return the conflicts met within the last minute; one that is not settled is met at each dial."""
+        """Return the conflicts of the last minute. An unresolved conflict occurs again with each dial."""
         self._conflicts = {text: at_s for text, at_s in self._conflicts.items() if now_s - at_s < QUIET_S}
         return list(self._conflicts)
 
 
 def _printable(text: str) -> str:
-    """Return a short text without line breaks and control codes: part of it comes from strangers."""
+    """Return a short text without line breaks and control codes. Strangers may have chosen parts of it."""
     return "".join(letter if letter.isprintable() else "?" for letter in text[:500])

@@ -1,11 +1,15 @@
-"""Tells when a refusal is final: a live process has held this member's name for more than 3 s."""
+"""The decision when a refusal of this member's name is final: after another live process has held it for over 3 s."""
 
 FINAL_S = 3.0
-FORGOTTEN_S = 5.0  # refusals further apart than this are not of one contest
+FORGOTTEN_S = 5.0  # after a pause of this length, a refusal starts a new series
 
 
 class Refusals:
-    """A restart meets its own old link for a moment, so only a holder of the name that goes on to live is final."""
+    """The current series of refusals.
+
+    A restarted process may be refused for a moment because of its own old link. So a refusal is final only if
+    refusals continue for more than FINAL_S.
+    """
 
     __slots__ = ("_first_s", "_last_s")
 
@@ -14,7 +18,7 @@ class Refusals:
         self._last_s = -FORGOTTEN_S
 
     def is_final(self, now_s: float) -> bool:
-        """Note one more refusal, and tell whether it is final."""
+        """Record a refusal and return whether it is final."""
         if now_s - self._last_s >= FORGOTTEN_S:
             self._first_s = now_s
         self._last_s = now_s

@@ -1,7 +1,7 @@
-"""Detours for tests: addresses to dial instead of those that members tell of themselves.
+"""Address replacements for tests: which address to dial instead of the one that a member reports.
 
-``ELASTICQ_FAULT_ROUTES`` names a JSON file {"host:port": "host:port", ...}, read at each dial. Partition tests
-put a proxy between each two members by it; nothing but the dialled address changes. Unset: no detours.
+``ELASTICQ_FAULT_ROUTES`` names a JSON file {"host:port": "host:port", ...}, which is read at each dial. Partition tests
+use it to put a TCP proxy between each two members. If it is not set, nothing is replaced.
 """
 
 import os
@@ -13,7 +13,7 @@ VARIABLE = "ELASTICQ_FAULT_ROUTES"
 
 
 def route(address: str) -> str:
-    """Return where to dial for ``address``."""
+    """Return the address to dial instead of ``address``, or ``address`` itself."""
     file = os.environ.get(VARIABLE)
     if not file:
         return address

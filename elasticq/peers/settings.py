@@ -1,4 +1,4 @@
-"""The settings of the peer port, checked by their constructor."""
+"""The settings of the peer port. Their constructor validates them."""
 
 from typing import Literal
 
@@ -10,20 +10,23 @@ Discovery = Literal["zeroconf", "seeds", "none"]
 
 
 class PeerSettingsError(ValueError):
-    """The settings contradict each other or are unsafe; the text says what to do."""
+    """Invalid, contradictory or unsafe settings. The text describes what to do."""
 
 
 class PeerSettings(Struct, frozen=True, kw_only=True):
-    """Settings of the peer port.
+    """The settings of the peer port. The constructor raises PeerSettingsError if they are invalid.
 
-    listens: false for a proxy, which dials others and which nobody dials;
-    host, port: where to listen, port 0: from the kernel; advertise: host:port at which others reach this
-    member, empty: the listening address, or the one of each connection when it listens on all;
-    seeds: host:port of some members, itself allowed; secret: the same on all members, empty: none;
-    also: a second secret, of a member that has the next or the last one already or still, empty: none;
-    tls_cert, tls_key, tls_ca: PEM files, all three or none; rate_bytes_per_s: of all snapshots that
-    this member serves together, 0: unlimited; send_buffer_bytes: a link that has more unsent is dropped;
-    connections_max: of this port, with those in a TLS handshake; at most half of them have proved nothing yet.
+    - listens: False for a proxy, which dials members but is never dialled.
+    - host, port: the listening address. The kernel chooses port 0.
+    - advertise: host:port at which others reach this member. If empty, it is the listening address. A member that
+      listens on all addresses then reports the local address of each connection.
+    - seeds: host:port of some members. This member's own address is allowed.
+    - secret: the cluster secret, the same on all members, empty for none.
+    - also: a second secret that this member knows while the cluster changes its secret, empty for none.
+    - tls_cert, tls_key, tls_ca: PEM files, all three or none.
+    - rate_bytes_per_s: bound for all snapshots together that this member sends, 0 for unlimited.
+    - send_buffer_bytes: a link with more unsent bytes is closed.
+    - connections_max: bound of this port, TLS handshakes included. At most half may be unauthenticated.
     """
 
     listens: bool = True
@@ -46,14 +49,15 @@ class PeerSettings(Struct, frozen=True, kw_only=True):
         self._check_addresses()
         files = [path for path in (self.tls_cert, self.tls_key, self.tls_ca) if path]
         if files and len(files) < 3:
-            raise PeerSettingsError("mutual TLS needs all of certificate, key and CA")
+            raise PeerSettingsError("mutual TLS needs a certificate, a key and a CA")
         if self.listens and not (is_loopback(self.host) or self.secret or files):
             raise PeerSettingsError(
-                f"the peer port would listen on {self.host or 'all addresses'}, beyond this machine, unprotected: "
-                "give a cluster secret (--cluster-secret-file) or TLS files, or listen on 127.0.0.1"
+                f"the peer port would be reachable from other machines without protection, on "
+                f"{self.host or 'all addresses'}: set a cluster secret (--cluster-secret-file) or TLS files, "
+                "or listen on 127.0.0.1"
             )
         if self.rate_bytes_per_s < 0 or self.send_buffer_bytes < 1:
-            raise PeerSettingsError("rate_bytes_per_s must be at least 0, send_buffer_bytes at least 1")
+            raise PeerSettingsError("rate_bytes_per_s must be at least 0, and send_buffer_bytes at least 1")
 
     def _check_addresses(self) -> None:
         if not 0 <= self.port <= 65_535:

@@ -1,6 +1,6 @@
-"""TLS where both sides show a certificate of the cluster's own CA.
+"""The TLS contexts of links. Both sides must have a certificate signed by the cluster's own CA.
 
-Host names are not compared: members move, and the CA signs members only.
+Host names are not checked, because members may move to other hosts, and the CA signs only members.
 """
 
 import ssl
@@ -17,7 +17,7 @@ def client_context(settings: PeerSettings) -> ssl.SSLContext | None:
 
 
 def _context(settings: PeerSettings, side: int) -> ssl.SSLContext | None:
-    """Return a TLS context, None without TLS. Raises PeerSettingsError where the files cannot be used."""
+    """Return a TLS context, None without TLS. Raise PeerSettingsError if the files cannot be used."""
     if not settings.has_tls:
         return None
     context = ssl.SSLContext(side)

@@ -1,12 +1,12 @@
-"""Serves and fetches snapshots, each over a connection of its own, resumable and checked as a whole.
+"""The transfer of snapshots between members: each over its own connection, resumable, and verified by a digest.
 
     fetcher: PULL(id, offset, index) ──> source
              <── IDLE ... while the snapshot is made, HEAD(id, index, size, offset),
                  CHUNK ..., IDLE ..., END(digest)
 
-The partial file bears the snapshot's id in its name, so a fetch resumes over a cut link, and over a
-restart of the fetcher, while the source has that snapshot. The source keeps one for a minute after
-its last reader. Reading, sealing, hashing and writing of files happen in threads.
+The name of the partial file contains the snapshot's id. So a fetch can resume after a broken connection or a restart of
+the fetcher, while the source still has that snapshot. The source keeps a snapshot for KEPT_S after its last reader.
+Threads read, seal, hash and write the files.
 """
 
 import asyncio
@@ -28,11 +28,11 @@ from elasticq.peers.messages import UNSERVED, End, Head, Pull, Refused, decode, 
 
 READERS_MAX = 4
 KEPT_S = 60.0
-SILENT_S = 10.0
-STUCK_S = 30.0
-ALIVE_S = 1.0
+SILENT_S = 10.0  # the timeout for the other side's next frame
+STUCK_S = 30.0  # the source gives up if the fetcher reads nothing for this long
+ALIVE_S = 1.0  # the interval of IDLE frames during long work
 QUEUED_CHUNKS_MAX = 4
-SOURCE_TRIES = 3  # at the source of the offer, before others are asked
+SOURCE_TRIES = 3  # attempts at the source that offered the snapshot, before other members are tried
 PAUSE_MIN_S = 0.05
 PAUSE_MAX_S = 1.0
 _SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
@@ -41,7 +41,7 @@ _Value = TypeVar("_Value")
 
 
 class Snapshot(Protocol):
-    """An open snapshot: the file does not change until its release."""
+    """An open snapshot. Its file does not change until it is released."""
 
     @property
     def path(self) -> Path: ...
@@ -54,17 +54,17 @@ class Snapshot(Protocol):
 
 
 class Snapshots(Protocol):
-    """Opens snapshots for others. ``open`` may take minutes; it raises what it likes if there is none."""
+    """The source of snapshots for other members. ``open`` may take minutes, and may raise any exception."""
 
     async def open(self, index: int) -> Snapshot:
-        """Open one at ``index`` or above; its id matches [A-Za-z0-9][A-Za-z0-9_.-]{0,99} and is never used again."""
+        """Return a snapshot at ``index`` or above. Its id matches [A-Za-z0-9][A-Za-z0-9_.-]{0,99} and is unique."""
 
     def release(self, snapshot: Snapshot) -> None:
-        """Let a snapshot go. Called once for each ``open``."""
+        """Release a snapshot. Called once for each ``open``."""
 
 
 class TokenBucket:
-    """Spreads bytes over time; a tenth of a second's worth may go at once."""
+    """A rate limit for bytes that all transfers share. A burst of 0.1 s worth of bytes is allowed. 0: no limit."""
 
     __slots__ = ("_full_at_s", "_rate")
 
@@ -73,7 +73,7 @@ class TokenBucket:
         self._full_at_s = 0.0
 
     def take(self, size_bytes: int, now_s: float) -> float:
-        """Return how many seconds these bytes must wait; all callers share the rate."""
+        """Return how many seconds the caller must wait before it sends these bytes."""
         if not self._rate:
             return 0.0
         start_s = max(self._full_at_s, now_s - 0.1)
@@ -82,12 +82,12 @@ class TokenBucket:
 
     @property
     def chunk_bytes(self) -> int:
-        """The size of a chunk, so small that a slow rate still shows signs of life several times a second."""
+        """Return the size of a chunk in bytes. At a low rate it is small, so chunks are sent several times a second."""
         return min(CHUNK_BYTES_MAX, max(16_384, self._rate // 8)) if self._rate else CHUNK_BYTES_MAX
 
 
 class Held:
-    """An open snapshot, its readers and its digest."""
+    """An open snapshot with the number of its readers and its digest."""
 
     __slots__ = ("digest", "readers", "snapshot", "timer")
 
@@ -99,7 +99,7 @@ class Held:
 
 
 class TransferServer:
-    """Hands snapshots to any member that asks, a few at a time."""
+    """The server of snapshots for members that ask, at most READERS_MAX at the same time."""
 
     __slots__ = ("_bucket", "_held", "_holding", "_loop", "_opening", "_snapshots", "_tasks", "bytes_served")
 
@@ -117,7 +117,7 @@ class TransferServer:
         return Serving(self, connection, self._loop)
 
     def start(self, connection: Connection, pull: Pull) -> asyncio.Task[None] | None:
-        """Begin to serve a connection; None, a refusal, if too many are being served."""
+        """Return the task that serves a connection. If READERS_MAX are being served, refuse it and return None."""
         if len(self._tasks) >= READERS_MAX:
             connection.refuse(UNSERVED, f"{READERS_MAX} snapshots are being served already")
             return None
@@ -135,29 +135,29 @@ class TransferServer:
             self._release(held)
 
     async def _serve(self, connection: Connection, pull: Pull) -> None:
-        """Serve one snapshot. A failure to make or read its file ends this connection and no other."""
+        """Send one snapshot. If its file cannot be made or read, end only this connection."""
         holding = self._loop.create_task(self._hold(pull))
         self._holding.add(holding)
         holding.add_done_callback(self._holding.discard)
         try:
-            held = await _alive(connection, holding)
+            held = await _with_keep_alives(connection, holding)
         except asyncio.CancelledError:
-            holding.add_done_callback(self._abandoned)  # what is being made is kept for the next try
+            holding.add_done_callback(self._abandoned)  # the snapshot is kept for the next attempt
             raise
-        except Exception as error:  # the storage's own errors are not known in this room
+        except Exception as error:  # this package does not know the storage's errors
             _log.warning("snapshot_not_served to=%s: %s", connection.place, error)
             connection.refuse(UNSERVED, f"no snapshot: {error}")
             return
         try:
             await self._stream(connection, held, pull)
-        except OSError as error:  # also TimeoutError: the other side reads no more
+        except OSError as error:  # also TimeoutError: the other side stopped reading
             _log.warning("snapshot_not_served to=%s: %s", connection.place, error)
             connection.refuse(UNSERVED, f"the snapshot cannot be read: {error}")
         finally:
-            self._let_go(held)
+            self._reader_left(held)
 
     async def _hold(self, pull: Pull) -> Held:
-        async with self._opening:  # two joiners at once share one file
+        async with self._opening:  # so concurrent joiners share one snapshot
             held = self._held.get(pull.id) or self._newest(pull.index)
             if held is None or held.snapshot.index < pull.index:
                 snapshot = await self._snapshots.open(pull.index)
@@ -178,9 +178,9 @@ class TransferServer:
 
     def _abandoned(self, holding: "asyncio.Task[Held]") -> None:
         if not holding.cancelled() and holding.exception() is None:
-            self._let_go(holding.result())
+            self._reader_left(holding.result())
 
-    def _let_go(self, held: Held) -> None:
+    def _reader_left(self, held: Held) -> None:
         held.readers -= 1
         if not held.readers:
             held.timer = self._loop.call_later(KEPT_S, self._release, held)
@@ -204,7 +204,7 @@ class TransferServer:
                 offset += size_bytes
                 self.bytes_served += size_bytes
                 await asyncio.wait_for(connection.drained(), STUCK_S)
-        digest = await _alive(connection, held.digest)
+        digest = await _with_keep_alives(connection, held.digest)
         connection.send(END, encode(End(digest)))
         is_whole = not connection.is_closed
         connection.close()
@@ -224,8 +224,8 @@ def _sealed_chunk(connection: Connection, file: BinaryIO, offset: int, size_byte
     return pieces
 
 
-async def _alive(connection: Connection, work: "asyncio.Future[_Value]") -> _Value:
-    """Return the work's result; until it is there, tell the other side each second that it goes on."""
+async def _with_keep_alives(connection: Connection, work: "asyncio.Future[_Value]") -> _Value:
+    """Return the result of ``work``. Until then, send the other side an IDLE frame every ALIVE_S."""
     while not work.done():
         await asyncio.wait({work}, timeout=ALIVE_S)
         connection.send(IDLE, b"")
@@ -233,7 +233,7 @@ async def _alive(connection: Connection, work: "asyncio.Future[_Value]") -> _Val
 
 
 class Serving:
-    """The session at the source's end: it takes one PULL, then nothing more."""
+    """The session on the source's side. It accepts one PULL."""
 
     __slots__ = ("_connection", "_server", "_task", "_timer")
 
@@ -241,13 +241,13 @@ class Serving:
         self._server = server
         self._connection = connection
         self._task: asyncio.Task[None] | None = None
-        self._timer = loop.call_later(SILENT_S, connection.abort)  # it must ask by then
+        self._timer = loop.call_later(SILENT_S, connection.abort)  # the deadline of its PULL
 
     def take(self, kind: int, body: bytes) -> None:
         if kind == IDLE:
             return
         if kind != PULL or self._task is not None:
-            raise UnexpectedKind(f"a frame of kind {kind} came where one request was expected")
+            raise UnexpectedKind(f"a frame of kind {kind} arrived instead of a single PULL")
         pull = decode(body, Pull)
         if pull.offset < 0 or pull.index < 0:
             raise BadMessage("Pull: negative offset or index")
@@ -261,49 +261,52 @@ class Serving:
 
 
 class Fetching:
-    """The session at the fetcher's end: a short queue of frames; when it is full the source waits."""
+    """The session on the fetcher's side: a short queue of frames. While it is full, the connection reads nothing."""
 
-    __slots__ = ("_connection", "_frames", "_news")
+    __slots__ = ("_changed", "_connection", "_frames")
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._frames: deque[tuple[int, bytes]] = deque()
-        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
 
     def take(self, kind: int, body: bytes) -> None:
         self._frames.append((kind, body))
-        self._news.set()
+        self._changed.set()
         if len(self._frames) >= QUEUED_CHUNKS_MAX:
             self._connection.hold()
 
     def ended(self) -> None:
-        self._news.set()
+        self._changed.set()
 
     async def next(self) -> tuple[int, bytes]:
-        """Return the next frame that is not IDLE; raises TransferBroken."""
+        """Return the next frame that is not IDLE.
+
+        Raise TransferBroken if the source refuses, closes the connection, or sends nothing for SILENT_S.
+        """
         while True:
             while self._frames:
                 kind, body = self._frames.popleft()
                 if len(self._frames) < QUEUED_CHUNKS_MAX // 2:
                     self._connection.resume()
                 if kind == REFUSED:
-                    raise TransferBroken(f"the source refuses: {decode(body, Refused).reason}")
+                    raise TransferBroken(f"the source refused: {decode(body, Refused).reason}")
                 if kind != IDLE:
                     return kind, body
             if self._connection.is_closed:
                 raise TransferBroken("the connection ended")
-            self._news.clear()
+            self._changed.clear()
             try:
-                await asyncio.wait_for(self._news.wait(), SILENT_S)
+                await asyncio.wait_for(self._changed.wait(), SILENT_S)
             except TimeoutError:
                 raise TransferBroken(f"the source was silent for {SILENT_S:g} s") from None
 
 
 class Fetch:
-    """Fetches one snapshot into the file ``into``.
+    """A fetch of one snapshot into the file ``into``.
 
-    connect: returns an established transfer connection to a member, raises TransferBroken;
-    others: returns the other members that may have a snapshot, at the time of the call.
+    connect: returns an established transfer connection to a member, or raises TransferBroken.
+    others: returns the ids of members that may have a snapshot at the moment.
     """
 
     __slots__ = ("_connect", "_into", "_loop", "_others", "_wanted")
@@ -323,7 +326,7 @@ class Fetch:
         self._others = others
 
     async def run(self) -> None:
-        """Fetch until ``into`` is whole, verified and synced; never gives up. Raises OSError of the own disk."""
+        """Fetch until ``into`` is whole, verified and synced. Retry forever. Raise OSError if the own disk fails."""
         pause_s = PAUSE_MIN_S
         while True:
             sources = [self._wanted.source] * SOURCE_TRIES
@@ -353,7 +356,7 @@ class Fetch:
         connection.send(PULL, encode(Pull(old_id, offset, self._wanted.index)))
         kind, body = await session.next()
         if kind != HEAD:
-            raise TransferBroken(f"a frame of kind {kind} came instead of the head")
+            raise TransferBroken(f"a frame of kind {kind} arrived instead of HEAD")
         head = decode(body, Head)
         self._check(head, old_id, offset)
         part = self._part(head.id)
@@ -364,11 +367,11 @@ class Fetch:
 
     def _check(self, head: Head, old_id: str, offset: int) -> None:
         if not _SAFE_ID.fullmatch(head.id) or head.size_bytes < 0:
-            raise TransferBroken("the head makes no sense")
+            raise TransferBroken("the snapshot's id or size in HEAD is invalid")
         if head.index < self._wanted.index:
-            raise TransferBroken(f"its snapshot is of index {head.index}, {self._wanted.index} is needed")
+            raise TransferBroken(f"its snapshot has index {head.index}, but {self._wanted.index} is needed")
         if head.offset != (offset if head.id == old_id else 0) and head.offset != 0:
-            raise TransferBroken(f"it starts at {head.offset}, {offset} bytes are here")
+            raise TransferBroken(f"it starts at byte {head.offset}, but the partial file has {offset} bytes")
 
     async def _receive(self, session: Fetching, head: Head, part: Path) -> bytes:
         run = partial(self._loop.run_in_executor, None)
@@ -380,7 +383,7 @@ class Fetch:
                     break
                 offset += len(body)
                 if kind != CHUNK or offset > head.size_bytes:
-                    raise TransferBroken(f"a frame of kind {kind} came that does not fit the head")
+                    raise TransferBroken(f"a frame of kind {kind} arrived, or more bytes than HEAD announced")
                 await run(_write, file, body)
             if offset != head.size_bytes:
                 raise TransferBroken(f"it ended at {offset} of {head.size_bytes} bytes")
@@ -390,14 +393,14 @@ class Fetch:
     async def _finish(self, part: Path, digest: bytes) -> None:
         if await self._loop.run_in_executor(None, file_digest, part) != digest:
             part.unlink(missing_ok=True)
-            raise TransferBroken("the file arrived with another digest; it was thrown away")
+            raise TransferBroken("the received file has another digest and was deleted")
         await self._loop.run_in_executor(None, _rename, part, self._into)
 
     def _part(self, snapshot_id: str) -> Path:
         return self._into.with_name(f"{self._into.name}.{snapshot_id}.part")
 
     def _partial(self) -> tuple[str, int]:
-        """Return id and length of what an earlier try left, ("", 0) if nothing."""
+        """Return the snapshot id and the length of a partial file of an earlier attempt, ("", 0) if there is none."""
         for part in parts_of(self._into):
             snapshot_id = part.name[len(self._into.name) + 1 : -len(".part")]
             if _SAFE_ID.fullmatch(snapshot_id):
@@ -410,7 +413,7 @@ class Fetch:
 
 
 def parts_of(into: Path) -> list[Path]:
-    """Return the partial files that earlier tries to fetch ``into`` have left, also tries of an earlier process."""
+    """Return the partial files of earlier attempts to fetch ``into``, also those of an earlier process."""
     before, after = f"{into.name}.", ".part"
     return [path for path in into.parent.iterdir() if path.name.startswith(before) and path.name.endswith(after)]
 
@@ -424,7 +427,7 @@ def file_digest(path: Path) -> bytes:
 
 
 def _open_part(part: Path) -> BinaryIO:
-    """Open a partial file to go on with. Only its owner may read it, as it holds messages."""
+    """Open a partial file to append to. Only its owner may read it, because it contains messages."""
     part.touch(0o600)
     return part.open("ab")
 

@@ -1,1 +1,1 @@
-"""Delivers notifications to subscriptions that are web servers, on the master."""
+"""The delivery of notifications to subscribed web servers. Only the master delivers."""

@@ -1,8 +1,8 @@
-"""Which addresses a notification may be sent to: a subscriber names a URL, and this server sends a request there.
+"""The rules for the addresses to which this server may send notifications.
 
-Whoever may subscribe could otherwise have the server ask what only the server reaches: the page where a cloud gives a
-machine its credentials, or the ports of the cluster itself. Judged is each address that a name was found to have, in
-the moment in which it is connected to, and not the name.
+A subscriber names a URL, and this server sends requests to it. Without these rules a subscriber could reach addresses
+that only the server can reach. Examples are a cloud's metadata page, which has credentials, and the cluster's own
+ports. The server checks each address that a name resolves to, right before it connects. It does not check names.
 """
 
 import ipaddress
@@ -32,14 +32,14 @@ _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
 
 
 class AddressRefused(OSError):
-    """Nothing is sent to this address."""
+    """An address to which this server must not send requests."""
 
 
 class Listeners(NamedTuple):
-    """Where the processes of a cluster listen, as far as this one knows them.
+    """The listening ports and hosts of the cluster's processes that this process knows.
 
-    trusted: ports of operators and members, which are refused at any address. sqs: ports of SQS, which other web
-    servers may use elsewhere: they are refused at ``hosts``, and at every address of this machine.
+    trusted: the operators' and the peers' ports, refused at every address. sqs: SQS ports, refused only at ``hosts``
+    and at the addresses of this machine, because other web servers may use the same port numbers elsewhere.
     """
 
     trusted: frozenset[int] = frozenset()
@@ -51,7 +51,7 @@ NOBODY: Final = Listeners()
 
 
 def unreadable(refused: Iterable[str]) -> list[str]:
-    """Return those texts that are no network, such as 10.0.0.0/8."""
+    """Return the texts that are not a network in CIDR notation, such as 10.0.0.0/8."""
     found = []
     for text in refused:
         try:
@@ -62,9 +62,10 @@ def unreadable(refused: Iterable[str]) -> list[str]:
 
 
 class Guard:
-    """Judges addresses.
+    """A check of addresses before a request is sent to them.
 
-    ports: refused at any address; listeners: returns those of the cluster, and is called for each judgement.
+    refused: networks in CIDR notation. ports: refused at every address. listeners: returns the listeners of the
+    cluster; each check calls it.
     """
 
     def __init__(
@@ -75,10 +76,10 @@ class Guard:
         self._listeners = listeners
 
     def check(self, text: str, port: int) -> None:
-        """Raises AddressRefused; also where ``text`` is no address."""
+        """Raise AddressRefused if ``text`` is a refused address or is not an IP address."""
         found = addresses_of([text])
         if not found:
-            raise AddressRefused(f"{text} is no address")
+            raise AddressRefused(f"{text} is not an IP address")
         listeners = self._listeners()
         if port in self._ports or port in listeners.trusted:
             raise AddressRefused(f"port {port} is a port of this cluster's operators or members")
@@ -91,7 +92,7 @@ class Guard:
 
 
 def addresses_of(texts: Iterable[str]) -> frozenset[Address]:
-    """Return the addresses among ``texts``, and the IPv4 addresses that packets to IPv6 ones among them end at."""
+    """Return the IP addresses among ``texts``, and the IPv4 addresses embedded in the IPv6 ones. Skip other texts."""
     found: set[Address] = set()
     for text in texts:
         try:
@@ -103,7 +104,7 @@ def addresses_of(texts: Iterable[str]) -> frozenset[Address]:
 
 
 def _is_here(address: Address) -> bool:
-    """Return whether an address is one of this machine: a socket can be bound to no other."""
+    """Return whether an address belongs to this machine. A socket can be bound only to such an address."""
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
@@ -114,7 +115,7 @@ def _is_here(address: Address) -> bool:
 
 
 def _inner(address: Address) -> list[Address]:
-    """IPv4 addresses that packets to an IPv6 address end at."""
+    """Return the IPv4 addresses that receive the packets sent to an IPv6 address (mapped, 6to4, NAT64)."""
     if not isinstance(address, ipaddress.IPv6Address):
         return []
     found: list[Address | None] = [address.ipv4_mapped, address.sixtofour]

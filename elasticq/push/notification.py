@@ -1,7 +1,7 @@
-"""Headers and body of the post for one message of a subscription's inner queue.
+"""The HTTP headers and the body that deliver one message of a subscription's inner queue.
 
-The message's group says who wrote its body, as it was when the message was stored. Only what this server wrote is
-signed. The subscription may have become raw since then, or not raw any more: neither changes what is posted.
+The message's group records whether this server or a client wrote the body. This server signs only bodies that it
+wrote. If the raw-delivery attribute of the subscription changes later, stored messages are still posted as stored.
 """
 
 from typing import Final
@@ -14,27 +14,27 @@ from elasticq.push.signer import Signer
 from elasticq.wire.headers import NOTIFICATION_TYPE
 
 GROUP: Final = "MessageGroupId"
-"""The system attribute with the group. The messages must be received with it."""
+"""The system attribute with the message's group. Receives must ask for it."""
 DEFAULT_CONTENT_TYPE: Final = "text/plain; charset=UTF-8"
 
 
 class Posted(Struct, frozen=True):
-    """One request, and the text of its body, which a dead letter has, too."""
+    """The headers and the body text of one request. A dead letter gets the same text."""
 
     headers: dict[str, str]
     text: str
 
 
 def kind_of(message: ReceivedMessage) -> str:
-    """Return the Type of a message; that of raw text is Notification."""
+    """Return the SNS Type of a message. Raw text is a Notification."""
     group = (message.attributes or {}).get(GROUP, "")
     return group if group in WRITTEN else NOTIFICATION
 
 
 def is_raw(message: ReceivedMessage) -> bool:
-    """Return whether the body is a client's text, not an envelope that this server wrote.
+    """Return whether the body is a client's text and not an envelope that this server wrote.
 
-    An older version marked no envelopes: those that it left behind are posted as they are, without a signature.
+    Older versions did not mark their envelopes. Those envelopes count as raw: they are posted unchanged and unsigned.
     """
     return (message.attributes or {}).get(GROUP) not in WRITTEN
 
@@ -42,7 +42,10 @@ def is_raw(message: ReceivedMessage) -> bool:
 def posted(
     message: ReceivedMessage, *, topic_arn: str, subscription_arn: str, content_type: str, signer: Signer
 ) -> Posted:
-    """Return the request for a message. content_type: of notifications, as the DeliveryPolicy has it."""
+    """Return the request that delivers a message.
+
+    content_type: the Content-Type of notifications, from the DeliveryPolicy. Other types get DEFAULT_CONTENT_TYPE.
+    """
     kind = kind_of(message)
     headers = {
         "Content-Type": content_type if kind == NOTIFICATION else DEFAULT_CONTENT_TYPE,

@@ -1,11 +1,11 @@
-"""Takes notifications from the inner queues of subscriptions and posts them, while this member is the master.
+"""The workers that post notifications from the inner queues of subscriptions, while this member is the master.
 
-A notification is an ordinary message of a queue that no client can name: it is replicated, and it is deleted once its
-endpoint has taken it. A post that fails makes it invisible until its next attempt; the count of its receives is the
-count of its attempts. So it survives crashes and failovers, and may come twice, as it may from SNS.
+A notification is an ordinary replicated message of an inner queue. The worker deletes it after the endpoint accepted
+it. After a failed post the message stays invisible until its next attempt. Its receive count is the number of its
+attempts. Therefore notifications survive crashes and failovers, and may be delivered twice, as with SNS.
 
-Each subscription has one worker, which receives a few messages and posts them at the same time: a slow endpoint delays
-its own notifications alone, as far as the connections of all reach.
+Each subscription has one worker. A worker receives up to AT_ONCE messages and posts them at the same time. A slow
+endpoint delays only its own notifications, unless it uses up the connections that all workers share.
 """
 
 import asyncio
@@ -36,14 +36,14 @@ from elasticq.runtime.runtime import Runtime, RuntimeStopped
 from elasticq.runtime.ticket import Awaited
 
 LOOK_S: Final = 0.2
-"""How often it is looked whether there are other subscriptions than before, or another master."""
+"""The interval at which the pusher checks for changed subscriptions and a changed master, in seconds."""
 AGAIN_S: Final = 1.0
-"""After a receive that failed."""
+"""The pause of a worker after a failed receive, in seconds."""
 WAIT_S: Final = 20
 AT_ONCE: Final = 10
-"""Notifications of one subscription that are posted at the same time."""
+"""The maximum number of notifications of one subscription that are posted at the same time."""
 MARGIN_S: Final = 15
-"""A message stays invisible for so much longer than a post may take. AT_ONCE posts at one a second begin within it."""
+"""Extra visibility timeout beyond the post timeout, in seconds. AT_ONCE posts at one per second all begin within it."""
 PRINCIPAL: Final = "topics"
 _RECEIVES: Final = "ApproximateReceiveCount"
 
@@ -51,10 +51,10 @@ _log = getLogger(__name__)
 
 
 class Counts(Struct):
-    """What became of the notifications of one topic, since this process began.
+    """The number of notifications of one topic or subscription by outcome, since this process started.
 
-    delivered: endpoints took them; retried: attempts that failed and are repeated; failed: given up, among them
-    those that a dead-letter queue took.
+    delivered: accepted by endpoints. retried: failed attempts that are repeated. failed: given up, including those
+    that were moved to a dead-letter queue.
     """
 
     delivered: int = 0
@@ -63,10 +63,10 @@ class Counts(Struct):
 
 
 class Pusher:
-    """Delivers to all subscriptions that are web servers.
+    """The delivery of notifications to all subscribed web servers.
 
-    signer: returns the cluster's, and takes a while at the first call, so that it is called outside of the loop;
-    timeout_s: how long the poster's posts may take; region: ``node.region``.
+    signer: returns the cluster's signer. Its first call is slow, so workers call it in a thread.
+    timeout_s: the poster's timeout for one post. region: the ``node.region`` setting.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Pusher:
         self._workers: dict[int, asyncio.Task[None]] = {}
         self._watching: asyncio.Task[None] | None = None
         self.counts: dict[tuple[str, str], Counts] = {}  # by owner and name of the topic
-        self.by_subscription: dict[int, Counts] = {}  # of those that are there, by number
+        self.by_subscription: dict[int, Counts] = {}  # of existing subscriptions, by their number
 
     # --- life -----------------------------------------------------------------------
 
@@ -96,7 +96,7 @@ class Pusher:
         self._watching = self._loop.create_task(self._watch())
 
     async def stop(self) -> None:
-        """End at once; what is being posted is posted again by the next master, or after the next start."""
+        """Stop at once. The next master, or this process after a restart, repeats posts that were interrupted."""
         tasks = [*self._workers.values(), *([] if self._watching is None else [self._watching])]
         for task in tasks:
             task.cancel()
@@ -105,11 +105,11 @@ class Pusher:
 
     async def _watch(self) -> None:
         while not self._runtime.stopped:
-            self._look()
+            self._update_workers()
             await asyncio.sleep(LOOK_S)
 
-    def _look(self) -> None:
-        """Have a worker for each subscription that is a web server, and for none where another member is the master."""
+    def _update_workers(self) -> None:
+        """Start and cancel workers: one for each subscribed web server, or none if another member is the master."""
         node = self._runtime.node
         wanted = _wanted(node.state) if node.replica.role == MASTER else {}
         for number in [number for number, task in self._workers.items() if number not in wanted or task.done()]:
@@ -125,7 +125,7 @@ class Pusher:
     # --- one subscription -------------------------------------------------------------
 
     async def _work(self, subscription: Subscription) -> None:
-        """Deliver until the subscription is gone or the task is cancelled."""
+        """Deliver notifications until the subscription is gone or the task is cancelled."""
         owner, name = subscription.target
         receive = ReceiveMessage(
             name,
@@ -154,8 +154,11 @@ class Pusher:
                         _log.error("notification_failed", extra={"fields": {"reason": _place(fault)}})
 
     async def _call(self, command: Command, owner: str) -> Result | SqsError:
-        """Raises RuntimeStopped."""
-        ticket = Awaited()  # what it gets after its end becomes visible again by itself
+        """Return the result or the error of a command. Raise RuntimeStopped if the process stops.
+
+        If the task is cancelled, cancel the call, too. Messages that it received become visible again.
+        """
+        ticket = Awaited()
         self._runtime.submit(Call(command, PRINCIPAL, owner, ""), ticket)
         try:
             return await ticket.outcome
@@ -165,11 +168,11 @@ class Pusher:
             raise
 
     async def _deliver(self, number: int, message: ReceivedMessage, signer: Signer, pace: Pace) -> None:
-        """Post one message once, and act on the outcome. A fault of this server costs that message alone."""
+        """Post one message once and act on the outcome. If the server itself fails, give up only this message."""
         try:
             await self._attempt(number, message, signer, pace)
         except RuntimeStopped:
-            return  # the message is not deleted: it is posted again
+            return  # the message is not deleted, so it is posted again later
         except Exception as fault:
             found = self._found(number)
             if found is not None:
@@ -177,7 +180,7 @@ class Pusher:
                     await self._give_up(*found, message, message.body, _place(fault))
 
     async def _attempt(self, number: int, message: ReceivedMessage, signer: Signer, pace: Pace) -> None:
-        """Post one message once, and act on the outcome. Raises RuntimeStopped."""
+        """Post one message once and act on the outcome. Raise RuntimeStopped if the process stops."""
         found = self._found(number)
         if found is None:
             return  # its queue is being deleted
@@ -192,7 +195,7 @@ class Pusher:
         topic, subscription = found
         kind = kind_of(message)
         if subscription.row.is_left and kind != FAREWELL:
-            return  # it was received before it was purged
+            return  # the unsubscription purged the queue after this message was received
         arn = self._arn(topic)
         request = posted(
             message,
@@ -219,18 +222,18 @@ class Pusher:
             await self._give_up(topic, subscription, message, request.text, outcome.reason)
 
     def _found(self, number: int) -> tuple[Topic, Subscription] | None:
-        """A subscription as it is now, since its attributes may have changed, and its topic; None if one is gone."""
+        """Return the current topic and subscription with their current attributes. None if either one is gone."""
         topics = self._runtime.node.state.topics
         subscription = topics.subscription(number)
         topic = None if subscription is None else topics.by_number.get(subscription.row.topic)
         return None if subscription is None or topic is None or topic.row is None else (topic, subscription)
 
     def _arn(self, topic: Topic) -> str:
-        assert topic.row is not None, "it was found"
+        assert topic.row is not None, "_found returns only topics that have a row"
         return topic_arn(self._region, topic.row.account, topic.row.name)
 
     def _counts(self, topic: Topic, subscription: Subscription) -> tuple[Counts, Counts]:
-        assert topic.row is not None, "it was found"
+        assert topic.row is not None, "_found returns only topics that have a row"
         of_topic = self.counts.setdefault((topic.row.account, topic.row.name), Counts())
         return of_topic, self.by_subscription.setdefault(subscription.row.number, Counts())
 
@@ -241,9 +244,9 @@ class Pusher:
     async def _give_up(
         self, topic: Topic, subscription: Subscription, message: ReceivedMessage, text: str, reason: str
     ) -> None:
-        """Move a message to the subscription's dead-letter queue, or drop it. text: of the dead letter.
+        """Move a message to the subscription's dead-letter queue, or drop it if there is none.
 
-        A crash in between leaves it in both queues, so that nothing is lost.
+        text: the body of the dead letter. After a crash between send and delete, the message is in both queues.
         """
         arn = self._arn(topic)
         for counts in self._counts(topic, subscription):
@@ -268,24 +271,25 @@ class Pusher:
 
 
 def _place(fault: BaseException) -> str:
-    """Return where an exception was raised, for the log. Its text stays out, as it may quote the message."""
+    """Return the type and the place of an exception, for the log. Leave out its text: it may quote the message."""
     frame = extract_tb(fault.__traceback__)[-1]
     return f"{type(fault).__name__} in {frame.name}, {PurePath(frame.filename).name}:{frame.lineno}"
 
 
 def _wanted(state: State) -> dict[int, Subscription]:
-    """The subscriptions that are web servers, but for those that were unsubscribed and have been told so."""
+    """Return the subscribed web servers by number. Skip those that received their UnsubscribeConfirmation."""
     pushed = state.topics.pushed
-    return {number: each for number, each in pushed.items() if not each.row.is_left or _waits(state, each)}
+    return {number: each for number, each in pushed.items() if not each.row.is_left or _has_messages(state, each)}
 
 
-def _waits(state: State, subscription: Subscription) -> bool:
+def _has_messages(state: State, subscription: Subscription) -> bool:
+    """Return whether a subscription's inner queue has messages."""
     queue = state.names.get(subscription.target)
     return queue is not None and queue.count > 0
 
 
 def _policy(topic: Topic, subscription: Subscription) -> DeliveryPolicy:
-    """The default where an older version let in a policy that this one cannot read."""
+    """Return the delivery policy in force. Return the default if an older version stored an unreadable policy."""
     assert topic.row is not None, "a deleted topic delivers nothing"
     try:
         return in_force(

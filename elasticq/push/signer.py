@@ -1,8 +1,8 @@
-"""Signs notifications, as SNS does: RSA over some of their members, with a certificate that clients fetch.
+"""The signatures of notifications, as in SNS: RSA over some of their members. Clients fetch the certificate.
 
-The key is derived from the secret that the cluster was founded with, so that every member, also after a restart or a
-restored backup, signs with the same key and serves the same certificate, and nothing is stored. It is made once in a
-process, which takes some tenths of a second: make a ``Signer`` outside of the loop's thread.
+The key is derived from the secret that was made with the cluster. Every member therefore signs with the same key and
+serves the same certificate, also after a restart or a restored backup. Nothing is stored. Deriving the key takes some
+tenths of a second, so create a ``Signer`` outside of the event loop's thread.
 """
 
 from base64 import b64encode
@@ -31,27 +31,32 @@ from elasticq.engine.stored.envelopes import CONFIRMATION, FAREWELL, NOTIFICATIO
 PRIME_BYTES: Final = 128
 EXPONENT: Final = 65_537
 _SMALL_PRIMES: Final = tuple(n for n in range(3, 2_000, 2) if all(n % d for d in range(3, int(n**0.5) + 1, 2)))
-_TESTS: Final = 32  # Miller-Rabin's, each of which passes a composite number with a chance of a quarter at most
+_TESTS: Final = 32  # rounds of Miller-Rabin; a composite number passes each round with a probability of at most 1/4
 _FROM, _UNTIL = datetime(2020, 1, 1, tzinfo=UTC), datetime(2120, 1, 1, tzinfo=UTC)
 
-_OF_QUESTIONS: Final = ("Message", "MessageId", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type")
+_SIGNED_IN_CONFIRMATIONS: Final = ("Message", "MessageId", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type")
 SIGNED: Final = {
     NOTIFICATION: ("Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type"),
-    CONFIRMATION: _OF_QUESTIONS,
-    FAREWELL: _OF_QUESTIONS,
+    CONFIRMATION: _SIGNED_IN_CONFIRMATIONS,
+    FAREWELL: _SIGNED_IN_CONFIRMATIONS,
 }
-"""The members that a signature is over, by Type, in their order; those that are absent are left out."""
+"""The signed members of each Type, in the order of signing. Absent members are left out."""
 
 
 def text_to_sign(envelope: dict[str, Any]) -> str:
-    """A line with the name of each member that is signed, and one with its value. Source: "Verifying the signatures
-    of Amazon SNS messages" in the developer guide."""
+    """Return the text to sign: for each signed member a line with its name and a line with its value.
+
+    Source: "Verifying the signatures of Amazon SNS messages" in the SNS developer guide.
+    """
     names = SIGNED[envelope["Type"]]
     return "".join(f"{name}\n{envelope[name]}\n" for name in names if envelope.get(name) is not None)
 
 
 class Signer:
-    """The cluster's key. pem: its certificate; certificate_name: of the file, another one for each certificate."""
+    """The cluster's signing key.
+
+    pem: the certificate. certificate_name: its file name, which contains a digest of the certificate.
+    """
 
     def __init__(self, cluster_key: bytes) -> None:
         seed = blake2b(b"notification-signature", key=cluster_key, digest_size=32).digest()
@@ -60,12 +65,12 @@ class Signer:
         self.certificate_name = f"SimpleNotificationService-{blake2b(self.pem, digest_size=16).hexdigest()}.pem"
 
     def sign(self, envelope: dict[str, Any]) -> str:
-        """The Signature of an envelope, by its SignatureVersion: 1 with SHA-1, 2 with SHA-256."""
+        """Return the Signature of an envelope. Use SHA-256 for SignatureVersion 2, else SHA-1."""
         digest = SHA256() if envelope.get("SignatureVersion") == "2" else SHA1()
         return b64encode(self._key.sign(text_to_sign(envelope).encode(), PKCS1v15(), digest)).decode()
 
     def seal(self, envelope: dict[str, Any]) -> tuple[str, str]:
-        """Return the Signature of an envelope, and the name of the certificate that it is verified with."""
+        """Return the Signature of an envelope and the name of the certificate that verifies it."""
         return self.sign(envelope), self.certificate_name
 
 
@@ -76,13 +81,13 @@ def _private_key(seed: bytes) -> RSAPrivateKey:
     d = pow(EXPONENT, -1, lcm(p - 1, q - 1))
     public = RSAPublicNumbers(EXPONENT, p * q)
     numbers = RSAPrivateNumbers(p, q, d, rsa_crt_dmp1(d, p), rsa_crt_dmq1(d, q), rsa_crt_iqmp(p, q), public)
-    # The library's check of the numbers holds the interpreter, and with it the event loop, for up to 0.3 s.
+    # The library's check of the key holds the interpreter lock, and so blocks the event loop, for up to 0.3 s.
     return numbers.private_key(unsafe_skip_rsa_key_validation=True)
 
 
 def _primes(seed: bytes) -> Iterator[int]:
-    """Primes of 1,024 bits that the seed tells, fit for RSA with EXPONENT."""
-    highest_two_bits = 3 << (8 * PRIME_BYTES - 2)  # so that the product of two has all of its bits
+    """Yield primes of 1,024 bits, derived from the seed, that RSA can use with EXPONENT."""
+    highest_two_bits = 3 << (8 * PRIME_BYTES - 2)  # so the product of two primes has exactly 2,048 bits
     number = 0
     while True:
         drawn = shake_256(seed + number.to_bytes(4, "big")).digest(PRIME_BYTES)
@@ -93,7 +98,10 @@ def _primes(seed: bytes) -> Iterator[int]:
 
 
 def is_prime(number: int, seed: bytes) -> bool:
-    """Whether an odd number above 2,000 is a prime, but for a chance of 4 ** -32, by Miller and Rabin's test."""
+    """Return whether an odd number above 2,000 is a prime, by the Miller-Rabin test.
+
+    The probability of error is at most 4 ** -32.
+    """
     if any(number % small == 0 for small in _SMALL_PRIMES):
         return False
     twos = ((number - 1) & -(number - 1)).bit_length() - 1
@@ -113,7 +121,7 @@ def is_prime(number: int, seed: bytes) -> bool:
 
 
 def _certificate(key: RSAPrivateKey, seed: bytes) -> bytes:
-    """Signed by itself, and the same bytes for the same key."""
+    """Return a self-signed certificate in PEM. It is the same bytes for the same key and seed."""
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "sns.amazonaws.com")])
     builder = (
         x509.CertificateBuilder()

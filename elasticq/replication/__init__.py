@@ -1,1 +1,1 @@
-"""The order of entries: terms, votes, log, election and commit over opaque bytes (pure)."""
+"""Raft for one cluster: terms, votes, log, election and commit of opaque entries, without I/O."""

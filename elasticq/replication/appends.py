@@ -1,4 +1,4 @@
-"""What a master sends to its followers: entries within a window, heartbeats, the commit index, offers of snapshots."""
+"""The messages of a master to its followers: entries within a window, heartbeats, the commit index, snapshot offers."""
 
 from elasticq.replication.lease import LeaderLease
 from elasticq.replication.messages import Append, Offer
@@ -12,7 +12,7 @@ APPEND_BYTES_MAX = 4 * 1_048_576
 
 
 class Appender:
-    """Sends to the followers of ``tracker``. All times are boot-clock ms."""
+    """The sender of Appends and Offers to the followers of ``tracker``. All times are ms of the boot clock."""
 
     def __init__(self, state: RaftState, tracker: ProgressTracker, lease: LeaderLease, heartbeat_ms: int) -> None:
         self._state = state
@@ -23,7 +23,7 @@ class Appender:
         self.heartbeat_at_ms = 0  # when the next round is due
 
     def broadcast(self, now_ms: int) -> None:
-        """Send a heartbeat round to every follower, whether it lacks entries or not."""
+        """Send a heartbeat round to every follower, even to one that lacks no entries."""
         self.heartbeat_at_ms = now_ms + self._heartbeat_ms
         if not self._followers:
             return
@@ -38,7 +38,7 @@ class Appender:
                 self.send_append(other, now_ms, force=False)
 
     def push_commit(self, now_ms: int) -> None:
-        """Send the commit index to all followers that have not heard of it with an entry."""
+        """Send the commit index to all followers that did not get it with an entry."""
         state = self._state
         for other, progress in self._followers.items():
             if progress.told_index < state.commit_index and not progress.probing:
@@ -48,7 +48,8 @@ class Appender:
                     self._send_entries(other, prev_index, prev_term, [], now_ms, is_news=True)
 
     def send_append(self, other: str, now_ms: int, *, force: bool) -> None:
-        """Send ``other`` the entries that it lacks, within its window; with ``force`` also an Append without any."""
+        """Send the entries that ``other`` lacks, within its window. With ``force`` send an Append even without
+        entries."""
         log, progress = self._state.log, self._followers[other]
         if progress.next_index <= log.base_index:
             self._offer(other, progress)
@@ -100,13 +101,17 @@ class Appender:
         )
 
     def _send_heartbeat(self, other: str, now_ms: int) -> None:
-        """Send an empty Append to a member whose log ends before this one begins: all logs agree on index 0."""
+        """Send an empty Append to a member whose log ends before this one begins. All logs agree on index 0."""
         self._send_entries(other, 0, 0, [], now_ms)
 
     def _offer(self, other: str, progress: Progress) -> None:
-        """Offer a snapshot; the log stays from its index on, so that it can go on from whichever the member takes."""
+        """Offer a snapshot at this log's base.
+
+        Keep the log above the offered index, so that the member can continue there.
+        """
         state = self._state
-        progress.offered_index = max(progress.offered_index, state.log.base_index)  # the log kept for it may be gone
+        # entries after an earlier offer may be gone
+        progress.offered_index = max(progress.offered_index, state.log.base_index)
         state.send(
             Offer(
                 cluster=state.cluster,

@@ -1,4 +1,4 @@
-"""What a replica tells the node: how things stood when an event happened; the replica may be further by then."""
+"""The events of a replica for the node. Each holds the facts at its time; the replica may have advanced since then."""
 
 from msgspec import Struct
 
@@ -6,9 +6,10 @@ from elasticq.replication.records import Entry
 
 
 class Campaigned(Struct, frozen=True, gc=False):
-    """This member asks for votes in ``term``.
+    """The event that this member asks for votes in ``term``.
 
-    is_pre_vote: it only asks whether it would get them; is_asked: the master that hands over wants it to stand.
+    is_pre_vote: it only asks whether it would get votes.
+    is_asked: the master is handing over and asked for this election.
     """
 
     term: int
@@ -17,13 +18,16 @@ class Campaigned(Struct, frozen=True, gc=False):
 
 
 class BecameMaster(Struct, frozen=True):
-    """This member is master. The node proposes the first entry of the term, and then asks for a heartbeat round."""
+    """The event that this member is master.
+
+    The node proposes the first entry of the term, and then asks for a heartbeat round.
+    """
 
 
 class LostMastership(Struct, frozen=True, gc=False):
-    """This member is master no more: what it proposed above ``commit_index`` may never be committed.
+    """The event that this member is not master any more. Its entries above ``commit_index`` may never be committed.
 
-    reason: why, for the operator's log.
+    reason: for the operator's log.
     """
 
     commit_index: int
@@ -31,23 +35,27 @@ class LostMastership(Struct, frozen=True, gc=False):
 
 
 class CommitMoved(Struct, frozen=True, gc=False):
-    """Entries up to ``index`` are committed; ``is_master``: this member committed them, and applied them before."""
+    """The event that entries up to ``index`` are committed.
+
+    is_master: this member committed them as master, and had applied them before.
+    """
 
     index: int
     is_master: bool
 
 
 class HeardMaster(Struct, frozen=True, gc=False):
-    """The master of ``term`` was heard; by its clock it was ``time_ms`` when it said so."""
+    """The event that an Append of the master of ``term`` came. Its real time at sending was ``time_ms``."""
 
     term: int
     time_ms: int
 
 
 class MembersChanged(Struct, frozen=True, gc=False):
-    """The voters changed or, at a master, the learners.
+    """The event that the voters changed or, at a master, the learners.
 
-    last_index: of the log, with the entry that named them; is_voter: this member is one of them.
+    last_index: of the log, including the entry that named them.
+    is_voter: this member is a voter.
     """
 
     last_index: int
@@ -55,20 +63,20 @@ class MembersChanged(Struct, frozen=True, gc=False):
 
 
 class Dropped(Struct, frozen=True):
-    """These ``entries`` were cut off the log: a newer master has others in their place."""
+    """The event that ``entries`` were cut off the log, because a newer master has other entries at their indexes."""
 
     entries: list[Entry]
 
 
 class FellBehind(Struct, frozen=True, gc=False):
-    """This member needs a snapshot: ``source`` has one at ``index`` or above."""
+    """The event that this member needs a snapshot. ``source`` has one at ``index`` or above."""
 
     source: str
     index: int
 
 
 class CaughtUp(Struct, frozen=True):
-    """No snapshot is needed any more."""
+    """The event that no snapshot is needed any more."""
 
 
 Event = (

@@ -1,14 +1,14 @@
-"""The member's log in memory: a run of entries above a base that is gone for good."""
+"""The log of a member in memory: consecutive entries above a base. Entries up to the base are forgotten."""
 
 from elasticq.replication.records import BEGINNING, Base, Entry, Voter
 
-ENTRY_BYTES = 160  # memory of an entry beside its payload
+ENTRY_BYTES = 160  # memory of an entry without its payload
 
 
 class Log:
-    """Holds the entries ``first_index`` … ``last_index``; of those below it knows only (base_index, base_term).
+    """The entries ``first_index`` … ``last_index``. Of the entries before them it knows only (base_index, base_term).
 
-    Indexes grow by one, terms and times never fall; ``append`` asserts indexes and terms.
+    Indexes grow by one, and terms and times never fall. ``append`` asserts this for indexes and terms.
     """
 
     __slots__ = (
@@ -48,7 +48,7 @@ class Log:
         self.last_time_ms = entry.time_ms
 
     def term_at(self, index: int) -> int | None:
-        """The term of the entry at ``index``; None where the log does not know it."""
+        """Return the term of the entry at ``index``; None if the log does not know it."""
         if index == self.base_index:
             return self.base_term
         if self.base_index < index <= self.last_index:
@@ -56,9 +56,10 @@ class Log:
         return None
 
     def conflict_hint(self, prev_index: int, commit_index: int) -> int:
-        """The index at which a master whose entry at ``prev_index`` is another should try next.
+        """Return the index that a master should try next if its entry at ``prev_index`` differs.
 
-        It is before all entries of the conflicting term, never below ``commit_index``; the last index of a shorter log.
+        The index is before all entries of the conflicting term, and never below ``commit_index``. If this log is
+        shorter, it is the last index.
         """
         term = self.term_at(prev_index)
         if term is None:
@@ -69,7 +70,7 @@ class Log:
         return max(hint, commit_index)
 
     def base_at(self, index: int, voters: tuple[Voter, ...] | None) -> Base:
-        """The base of a log that begins after ``index``, with the ``voters`` of that place."""
+        """Return the base of a log that begins after ``index``, with the ``voters`` at that index."""
         if index == self.base_index:
             return Base(index, self.base_term, self._base_time_ms, voters)
         entry = self.entry(index)
@@ -80,9 +81,9 @@ class Log:
         return self._entries[index - self.base_index - 1]
 
     def slice(self, first: int, entries_max: int, bytes_max: int) -> list[Entry]:
-        """Entries from ``first`` on, at least one if there is one, within the bounds."""
+        """Return entries from ``first`` on, within the bounds but at least one if there is one."""
         start = first - self.base_index - 1
-        assert start >= 0, "what was compacted cannot be sent"
+        assert start >= 0, "compacted entries cannot be sent"
         chosen: list[Entry] = []
         size_bytes = 0
         for entry in self._entries[start : start + entries_max]:
@@ -93,7 +94,7 @@ class Log:
         return chosen
 
     def truncate(self, index: int) -> list[Entry]:
-        """Drop the entries from ``index`` on, and return them."""
+        """Remove and return the entries from ``index`` on."""
         assert index > self.base_index
         dropped = self._entries[index - self.base_index - 1 :]
         del self._entries[index - self.base_index - 1 :]
@@ -106,7 +107,7 @@ class Log:
         return dropped
 
     def floor_of(self, kept_bytes: int) -> int:
-        """The newest index up to which the log can be forgotten so that about ``kept_bytes`` stay."""
+        """Return the newest index up to which the log can be forgotten so that about ``kept_bytes`` remain."""
         floor, size_bytes = self.base_index, self.size_bytes
         for entry in self._entries:
             size_bytes -= len(entry.payload) + ENTRY_BYTES

@@ -1,7 +1,7 @@
-"""What members say to each other: frames as schema'd msgpack, nothing executable.
+"""The messages between members: frames of msgpack with a schema.
 
-Every frame carries cluster, group (0 today), sender, addressee and term. A
-frame that does not decode raises ``FrameError`` and changes nothing.
+Every frame carries cluster, group (always 0), sender, addressee and term. A frame that cannot be decoded raises
+``FrameError`` and changes nothing.
 """
 
 import msgspec
@@ -14,11 +14,11 @@ PROTOCOL_VERSION = 1
 
 
 class FrameError(Exception):
-    """The bytes are no frame of this protocol version."""
+    """The error that the bytes are not a frame of this protocol version."""
 
 
 class Message(Struct, array_like=True, gc=False, kw_only=True):
-    """Header of every message; ``sender`` and ``to`` are member ids."""
+    """The header of every message. ``sender`` and ``to`` are member ids."""
 
     cluster: ClusterId
     group: int
@@ -28,21 +28,25 @@ class Message(Struct, array_like=True, gc=False, kw_only=True):
 
 
 class PreVote(Message, tag=1):
-    """Asks who would vote for the sender in ``term`` (its own + 1); it changes nothing at the addressee."""
+    """A question whether the addressee would vote for the sender in ``term`` (its own + 1). It changes nothing
+    there."""
 
     last_index: Index
     last_term: Term
 
 
 class PreVoteReply(Message, tag=2):
-    """Answers a PreVote; ``term`` is the replier's own, ``asked_term`` that of the PreVote."""
+    """The answer to a PreVote. ``term`` is the replier's own, ``asked_term`` that of the PreVote."""
 
     asked_term: Term
     granted: bool
 
 
 class RequestVote(Message, tag=3):
-    """Asks for a vote in ``term``; ``transfer``: the old master asked for this election, so stickiness is waived."""
+    """A request for a vote in ``term``.
+
+    With ``transfer`` the old master asked for this election, so stickiness is waived.
+    """
 
     last_index: Index
     last_term: Term
@@ -50,7 +54,7 @@ class RequestVote(Message, tag=3):
 
 
 class _VoteReply(Message):
-    """The fields of a VoteReply that members sent before there was ``linked_term``."""
+    """The fields of a VoteReply in versions without ``linked_term``."""
 
     granted: bool
     linked: bool
@@ -58,21 +62,23 @@ class _VoteReply(Message):
 
 
 class VoteReply(_VoteReply, tag=4, kw_only=True):
-    """Answers a RequestVote; ``time_ms`` is cluster time at sending if the voter is ``linked``, else its wall clock.
+    """The answer to a RequestVote.
 
-    linked_term: the term of the master it is linked to. A class of its own puts it last on the wire, behind the
-    header, where members of an older version do not look for it; it is 0 where they send none.
+    linked: the voter's clock is linked to a master.
+    time_ms: cluster time at sending if the voter is linked, otherwise its wall clock.
+    linked_term: the term of that master; 0 from versions that do not send it. Its subclass puts it last on the wire,
+        where older versions ignore it.
     """
 
     linked_term: int = 0
 
 
 class Append(Message, tag=5):
-    """Carries the entries after (prev_index, prev_term); a heartbeat has none.
+    """A message with the entries after (prev_index, prev_term). A heartbeat has no entries.
 
-    round: grows with every broadcast, echoed by the reply (lease, check-quorum);
-    time_ms: cluster time at sending, the link of the followers' clocks; is_news: it only tells the
-    commit index and wants no answer.
+    round: grows with every broadcast. The reply repeats it (lease, check-quorum).
+    time_ms: cluster time at sending, to which followers link their clocks.
+    is_news: it only carries the commit index and needs no answer.
     """
 
     prev_index: Index
@@ -85,9 +91,9 @@ class Append(Message, tag=5):
 
 
 class AppendReply(Message, tag=6):
-    """Answers an Append.
+    """The answer to an Append.
 
-    match_index: if ok, the log is durable and equal to the master's up to here; else a hint where to go on.
+    match_index: if ok, this log is durable and equal to the master's up to here. Otherwise it is the index to try next.
     """
 
     ok: bool
@@ -96,21 +102,28 @@ class AppendReply(Message, tag=6):
 
 
 class TimeoutNow(Message, tag=7):
-    """Asks the addressee to stand for election at once, for a planned transfer of the mastership."""
+    """A request to start an election at once, for a planned hand-over of the mastership."""
 
 
 class Join(Message, tag=8):
-    """Asks a master for the log: the sender is no voter and hears no master. ``term`` is the sender's own."""
+    """A request to a master for the log, by a member that is no voter and hears no master.
+
+    ``term`` is the sender's own.
+    """
 
 
 class Offer(Message, tag=9):
-    """Offers a snapshot at ``index`` or above, as the entries after the addressee's log are forgotten here."""
+    """An offer of a snapshot at ``index`` or above, because the sender has forgotten the entries that the addressee
+    needs."""
 
     index: Index
 
 
 class Found(Message, tag=10):
-    """Asks for one more founder: ``entry`` is the first of the log, the same for all, and names them as voters."""
+    """A request to become a founder.
+
+    ``entry`` is the first of the log, equal for all founders, and names them as voters.
+    """
 
     entry: Entry
 
@@ -122,12 +135,12 @@ _decoder: msgspec.msgpack.Decoder[AnyMessage] = msgspec.msgpack.Decoder(AnyMessa
 
 
 def encode(message: AnyMessage) -> bytes:
-    """The frame of ``message``: one version byte, then msgpack."""
+    """Return the frame of ``message``: one version byte, then msgpack."""
     return bytes((PROTOCOL_VERSION,)) + _encoder.encode(message)
 
 
 def decode(frame: bytes) -> AnyMessage:
-    """Raises FrameError for anything that ``encode`` did not make."""
+    """Return the message of a frame. Raise FrameError for anything that ``encode`` did not make."""
     if not frame or frame[0] != PROTOCOL_VERSION:
         raise FrameError("unknown protocol version")
     try:

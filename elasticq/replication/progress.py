@@ -1,13 +1,17 @@
-"""What a master knows of one follower or learner."""
+"""A master's knowledge of one follower or learner."""
 
 from msgspec import Struct
 
 
 class Progress(Struct):
-    """probing: one Append at a time until the logs are known to match; offered_index: not 0 while it
-    takes a snapshot at that index or above, so that the log above stays; heard_ms: when it last answered;
-    told_index: the commit index that was sent to it last;
-    is_leaving: it was a voter and hears the log until it knows that it is none.
+    """The replication state of one follower or learner.
+
+    probing: the master sends one Append at a time until it knows that the logs match.
+    offered_index: not 0 while the member fetches a snapshot at that index or above. The log above it is kept until
+        then.
+    heard_ms: when the member last answered.
+    told_index: the commit index that was last sent to it.
+    is_leaving: it was a voter. It gets the log until it knows that it is not a voter any more.
     """
 
     next_index: int
@@ -20,7 +24,10 @@ class Progress(Struct):
     told_index: int = 0
 
     def take_hint(self, index: int) -> bool:
-        """Try at ``index`` next, as the follower refused an Append; False for a late answer, which changes nothing."""
+        """Try at ``index`` next, because the follower refused an Append.
+
+        Return False for a late answer, which changes nothing.
+        """
         if index < self.match_index:
             return False
         self.next_index = max(self.match_index, min(index, self.next_index - 1)) + 1

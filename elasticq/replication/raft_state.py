@@ -1,9 +1,8 @@
-"""The Raft state of a member: term and vote, entries, who the voters are, what is committed and what is durable.
+"""The Raft state of a member: term, vote, entries, voters, and what is committed and durable.
 
-The rules of how these change are here, and only Replica, which extends this class
-by the roles, applies them. The parts (election.py, tracker.py, appends.py) hold it
-by this type: they read it and leave what they want done in ``ready``, and there is
-nothing that they could call to change the member's role.
+This module holds the rules for changes of the state. Only Replica, a subclass with the roles, applies them. The parts
+(election.py, tracker.py, appends.py) use this type. They read the state and add their requests to ``ready``. This type
+gives them no method that changes the member's role.
 """
 
 from collections.abc import Callable
@@ -20,7 +19,11 @@ from elasticq.replication.records import Durable, Entry, Record, Truncation, Vot
 
 
 class RaftState:
-    """``others`` are the voters without this member, ``quorum`` is the majority of all voters."""
+    """The Raft state of one member.
+
+    others: the voters without this member.
+    quorum: the majority of all voters.
+    """
 
     def __init__(
         self,
@@ -31,9 +34,10 @@ class RaftState:
         *,
         is_volatile: bool = False,
     ) -> None:
-        """``is_volatile``: records are durable when made.
+        """Restore the state from ``durable``.
 
-        ``clock(now_ms)`` gives (term, time_ms): cluster time by the master of that term, or 0 and the wall clock.
+        is_volatile: records are durable when they are made.
+        clock: returns (term, time_ms) for ``now_ms``: cluster time by the master of that term, or 0 and the wall clock.
         """
         self.member_id = member_id
         self.is_volatile = is_volatile
@@ -47,7 +51,7 @@ class RaftState:
         self.durability = Durability(self.log.last_index)
         self.commit_index = durable.applied_index  # rows hold committed entries only
         self.is_whole = durable.is_whole
-        self.wanted: tuple[str, int] | None = None  # (source, index) of the snapshot that is being taken
+        self.wanted: tuple[str, int] | None = None  # (source, index) of the snapshot that is being fetched
 
         self.membership = Membership(member_id, voters, durable.base)
         for entry in durable.entries:
@@ -56,13 +60,13 @@ class RaftState:
         self.followers: dict[str, Progress] = {}  # of a master: the other voters, and the learners
         self.take_members()
 
-    # --- what is wanted ---------------------------------------------------------
+    # --- output -----------------------------------------------------------------
 
     def record(self, record: Record) -> None:
         self.ready.records.append(record)
 
     def send(self, message: AnyMessage, *, rests_on_records: bool) -> None:
-        """``rests_on_records``: it may not leave before all records made so far are durable."""
+        """Send a message. With ``rests_on_records`` it may leave only when all records made so far are durable."""
         self.ready.messages.append((message, rests_on_records))
 
     def tell(self, event: Event) -> None:
@@ -71,13 +75,14 @@ class RaftState:
     # --- members ----------------------------------------------------------------
 
     def take_members(self) -> None:
-        """Derive the quorum, and whether this member is alone, from the present voters and followers."""
+        """Derive the quorum, and whether this member is alone, from the current voters and followers."""
         membership = self.membership
         self.others = membership.others
         self.quorum = membership.quorum
         self.has_company = bool(self.others or self.followers)
         self.is_alone = membership.is_voter and not self.others
-        self.commits_alone = self.is_volatile and self.is_alone and not self.followers  # nobody to ask or tell
+        # there is no other member to ask or inform
+        self.commits_alone = self.is_volatile and self.is_alone and not self.followers
 
     def members_changed(self) -> None:
         self.take_members()
@@ -89,18 +94,22 @@ class RaftState:
 
     @property
     def may_vote(self) -> bool:
-        """False while this member waits for a snapshot or its rows are damaged, and before it belongs to a cluster."""
+        """Return whether this member may vote.
+
+        It may not before it belongs to a cluster, while it waits for a snapshot, or while its rows are damaged.
+        """
         return self.is_whole and self.wanted is None and (self.membership.is_voter or bool(self.cluster))
 
     @property
     def may_stand(self) -> bool:
-        """True for a voter that may vote and can raise its term: at the highest one there is no next."""
+        """Return whether this member may become a candidate: a voter that may vote and whose term is not the highest
+        one."""
         return self.may_vote and self.membership.is_voter and self.term < TERM_MAX
 
     # --- vote and log -----------------------------------------------------------
 
     def persist_vote(self) -> None:
-        """Record term and vote, which are durable before anybody hears of them."""
+        """Record term and vote. They are durable before any other member gets a message that depends on them."""
         self.record(Vote(self.term, self.voted_for))
 
     def append(self, entry: Entry) -> None:
@@ -110,7 +119,10 @@ class RaftState:
             self.members_changed()
 
     def store(self, entries: list[Entry]) -> None:
-        """Append the entries of a master; some may be here already, and those that conflict with them are cut."""
+        """Append the entries of a master.
+
+        Skip those that are here already, and cut off the entries that conflict with them.
+        """
         for entry in entries:
             if entry.index <= self.log.last_index:
                 if self.agrees(entry):
@@ -119,11 +131,14 @@ class RaftState:
             self.append(entry)
 
     def agrees(self, entry: Entry) -> bool:
-        """True if the log has this entry. Only a real conflict truncates: a late frame must not cut what follows."""
+        """Return whether the log has this entry.
+
+        Only a conflict truncates the log; a late frame must not cut off entries.
+        """
         return self.log.term_at(entry.index) == entry.term
 
     def _truncate(self, index: int) -> None:
-        assert index > self.commit_index, "what is committed is never cut"
+        assert index > self.commit_index, "committed entries are never cut off"
         self.tell(Dropped(self.log.truncate(index)))
         self.record(Truncation(index))
         if self.membership.truncated(index):
@@ -131,7 +146,7 @@ class RaftState:
         self.durability.truncated(index)
 
     def move_commit(self, index: int, *, is_master: bool) -> None:
-        """Move the commit index up to ``index``; nothing changes if that is committed already."""
+        """Move the commit index up to ``index``. Do nothing if that is committed already."""
         if index > self.commit_index:
             assert index <= self.log.last_index
             self.commit_index = index

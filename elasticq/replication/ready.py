@@ -1,8 +1,8 @@
-"""What a replica wants done after a call: records to keep, messages to send, and events that the node must hear of.
+"""The output of a replica after a call: records to keep, messages to send, and events for the node.
 
-The node drains it after each call, the events first and in their order, as what they tell builds on one another: a lost
-mastership is rolled back before entries of the next master are applied, and a new master's first entry, which
-the node proposes when it hears that it is one, joins the records.
+The node drains it after each call. It handles the events first and in order, because each builds on the one before. It
+rolls back a lost mastership before it applies entries of the next master. A new master's first entry, which the node
+proposes on the event, joins the records.
 """
 
 from elasticq.replication.events import Event
@@ -11,9 +11,9 @@ from elasticq.replication.records import Record
 
 
 class Ready:
-    """Each list is in order; a message that rests on records waits for their sync.
+    """The lists of one replica, each in order.
 
-    messages: (message, whether it rests on the records so far).
+    messages: (message, whether it depends on the records so far). A message that does waits for their sync.
     """
 
     __slots__ = ("events", "messages", "records")

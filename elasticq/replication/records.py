@@ -1,7 +1,7 @@
-"""What a member must keep over a crash: entries, truncations, term and vote.
+"""The records that a member must keep over a crash: entries, truncations, term and vote.
 
-Records reach the storage in the order in which they were made and are durable
-in that order; everything that rests on one names its sync token.
+The storage gets the records in the order in which they were made, and makes them durable in that order. Everything that
+depends on a record names its sync token.
 """
 
 from msgspec import Struct
@@ -10,19 +10,21 @@ from elasticq.model.ranges import Index, MemberId, PeerText, RowTimeMs, Term
 
 
 class Voter(Struct, array_like=True, frozen=True, gc=False):
-    """A member that counts for quorum; ``address`` (host:port) is where it was when it became one."""
+    """A member that counts for quorum. ``address`` (host:port) is its address when it became a voter."""
 
     id: MemberId
     address: PeerText = ""
 
 
 class Entry(Struct, array_like=True, frozen=True, gc=False, tag=1):
-    """One place in the log.
+    """One entry of the log.
 
-    index: 1, 2, 3 ...; term: of the master that made it; time_ms: cluster time,
-    never falling; payload: mutations as the engine encodes them, opaque here.
-    voters: from this entry on, committed or not, these are the voters; None: as before.
-    acked_before_commit: something in it was answered before it was committed (modes async and one).
+    index: 1, 2, 3 ...
+    term: of the master that made it.
+    time_ms: cluster time, which never falls along the log.
+    payload: encoded mutations of the engine, opaque to replication.
+    voters: the voters from this entry on, committed or not; None: it does not change them.
+    acked_before_commit: a call in it was answered before it was committed (modes async and one).
     """
 
     index: Index
@@ -34,13 +36,13 @@ class Entry(Struct, array_like=True, frozen=True, gc=False, tag=1):
 
 
 class Truncation(Struct, array_like=True, frozen=True, gc=False, tag=2):
-    """All entries from ``index`` on are void: a conflict with the master's log."""
+    """A record that all entries from ``index`` on are void, because they conflict with the master's log."""
 
     index: int
 
 
 class Vote(Struct, array_like=True, frozen=True, gc=False, tag=3):
-    """The member's term, and whom it voted for in it (None: nobody yet)."""
+    """The member's term and its vote in that term (None: no vote)."""
 
     term: int
     voted_for: str | None
@@ -50,9 +52,9 @@ Record = Entry | Truncation | Vote
 
 
 class Base(Struct, frozen=True):
-    """The entry before the first one of a log; all zero for a log that begins at 1.
+    """The entry before the first one of a log. All fields are 0 for a log that begins at 1.
 
-    voters: who they were at that entry; None where no entry up to it named any.
+    voters: the voters at that entry; None if no entry up to it named any.
     """
 
     index: int = 0
@@ -65,13 +67,14 @@ BEGINNING = Base()
 
 
 class Durable(Struct):
-    """What a storage gives back at start.
+    """The content of a storage at start.
 
-    vote: the newest; entries: in order, the first at ``base.index`` + 1;
-    applied_index: the rows that come with it hold all entries up to here, and all of
-    these are committed (base.index <= applied_index <= the last entry's index).
-    is_whole: False where some of what the rows held could not be read and is left out of them.
-    was_removed: this member noted, in an earlier life, that it was a voter and was taken out.
+    vote: the newest one.
+    entries: in order; the first has the index ``base.index`` + 1.
+    applied_index: the rows that come with it hold all entries up to this index. These are all committed (base.index <=
+        applied_index <= the last entry's index).
+    is_whole: False if some of the rows could not be read and are missing.
+    was_removed: this member noted before its restart that it was removed from the voters.
     """
 
     vote: Vote

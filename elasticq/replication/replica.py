@@ -1,29 +1,25 @@
-"""One member: follower, candidate or master, by Raft's rules with pre-vote and check-quorum.
+"""One member as follower, candidate or master, by Raft's rules with pre-vote and check-quorum.
 
     follower --silence--> (pre-vote) candidate --quorum would--> candidate of term + 1
        ^                                                              |
        |<------ higher term, or no quorum heard for election_min -----v
        +-------------------------------------------------------- master
 
-Roles and dispatch are here. What each part decides by itself is in a file of
-its own, and no part calls back: term, log and voters (raft_state.py), votes and
-timers (election.py), what is known of the followers (tracker.py), what is sent
-to them (appends.py), the lease (lease.py), what is durable (durability.py).
+This module holds the roles and the dispatch of messages. The parts are in modules of their own and never call back:
+term, log and voters (raft_state.py), votes and timers (election.py), progress of followers (tracker.py), messages to
+followers (appends.py), the lease (lease.py), durability (durability.py).
 
-What the replica wants done is left in ``ready``: records in order, messages and
-whether they rest on these, and events for the node. It knows nothing of what
-entries mean. Rules that safety hangs on have a method each, named after the
-rule; the simulator plants its faults in exactly these.
+The replica leaves its output in ``ready``: records in order, messages, whether these depend on the records, and events
+for the node. It does not know the meaning of entries. Each safety rule is a method, named after the rule, and the
+simulator plants its faults in these methods.
 
-A member that is no voter (a learner) gets the log like a follower and counts for
-nothing. One that is too far behind for entries is offered a snapshot; until that
-is installed, which is a new Replica over it, it neither votes nor stands, and
-acknowledges no more than its log holds. The same holds for one whose rows on
-disk are damaged: it asks for a snapshot by itself, and its log goes on from there.
+A learner gets the log like a follower and does not count. A member that lacks forgotten entries is offered a snapshot.
+Until that is installed, under a new Replica, the member neither votes nor becomes a candidate. It acknowledges only
+what its log holds. The same is true for a member with damaged rows on disk. It asks for a snapshot itself, and its log
+continues from there.
 
-Source: Ongaro, "Consensus: bridging theory and practice" (2014), §3, §4.2.3,
-§6.4, §9.6; deviations: a member keeps its term over a restart, and a master
-applies at append (docs/adr/0003).
+Source: Ongaro, "Consensus: bridging theory and practice" (2014), §3, §4.2.3, §6.4, §9.6.
+Deviations: a member keeps its term over a restart, and a master applies at append (docs/adr/0003).
 """
 
 from collections.abc import Callable
@@ -55,7 +51,7 @@ FOLLOWER, CANDIDATE, MASTER = "follower", "candidate", "master"
 
 
 class Replica(RaftState):
-    """The state changes by ``receive``, ``tick``, ``propose`` and ``synced``; all times are boot-clock ms."""
+    """One member. ``receive``, ``tick``, ``propose`` and ``synced`` change it. All times are ms of the boot clock."""
 
     def __init__(
         self,
@@ -68,13 +64,14 @@ class Replica(RaftState):
         *,
         is_volatile: bool = False,
     ) -> None:
-        """``is_volatile``: records are durable when made.
+        """Restore the member from ``durable``.
 
-        ``clock(now_ms)`` gives (term, time_ms): cluster time by the master of that term, or 0 and the wall clock.
+        is_volatile: records are durable when they are made.
+        clock: returns (term, time_ms) for ``now_ms``: cluster time by the master of that term, or 0 and the wall clock.
         """
         super().__init__(member_id, voters, durable, clock, is_volatile=is_volatile)
         self.timing = timing
-        self.known_peers: set[str] = set()  # members of the cluster that were met: whom a learner asks
+        self.known_peers: set[str] = set()  # met members of the cluster, which a learner asks
         self.role = FOLLOWER
         self.master: str | None = None
         self.election = Election(self, timing, random)
@@ -85,20 +82,20 @@ class Replica(RaftState):
     # --- life ---------------------------------------------------------------
 
     def start(self, now_ms: int) -> None:
-        # Before the restart this voter may have answered a master's round: until the silence
-        # is over it must not help another one, or that master's lease would lie.
+        # This voter may have answered a master's round before the restart. Until the silence is over it must not vote
+        # for another one, because that master may still have its lease.
         self.election.heard_ms = now_ms
         self.election.set_timer(now_ms)
         if not self.is_whole:
-            self.is_whole = not self.others  # alone it goes on with what is left
+            self.is_whole = not self.others  # a member that is alone continues with the remaining rows
             self._want_rows()
         if self.is_alone:
-            self._stand(now_ms, transfer=False)
+            self._become_candidate(now_ms, transfer=False)
 
     # --- members ------------------------------------------------------------
 
     def found(self, entry: Entry, now_ms: int) -> None:
-        """Become a founder: the first entry is the same for all founders, and nobody is master in its term."""
+        """Become a founder. The first entry is the same for all founders, and its term has no master."""
         assert self.log.last_index == 0
         assert self.term == 0
         assert entry.index == 1
@@ -108,14 +105,15 @@ class Replica(RaftState):
         self.election.set_timer(now_ms)
 
     def send_founding(self, to: str, entry: Entry) -> None:
-        """Ask a fresh member that ``entry`` names to be a founder, too; the entry is durable here first."""
+        """Ask a fresh member that ``entry`` names to become a founder, too. The entry must be durable here first."""
         self.send(
             Found(cluster="", group=0, sender=self.member_id, to=to, term=entry.term, entry=entry),
             rests_on_records=True,
         )
 
     def may_change(self) -> bool:
-        """True if the voters may change: one change at a time, by a master that has committed an entry of its term."""
+        """Return whether the voters may change: one change at a time, by a master that has committed an entry of its
+        term."""
         return (
             self.role == MASTER
             and self.membership.index <= self.commit_index
@@ -123,7 +121,7 @@ class Replica(RaftState):
         )
 
     def lost_rows(self, now_ms: int) -> None:
-        """Some rows on disk cannot be read: this member serves nobody until it has a snapshot of another one."""
+        """Stop serving until a snapshot of another member is installed, because some rows on disk cannot be read."""
         if not self.is_whole:
             return
         self.is_whole = False
@@ -132,7 +130,7 @@ class Replica(RaftState):
         self._want_rows()
 
     def _want_rows(self) -> None:
-        """Ask for a snapshot from which the log can go on; any other voter may give it."""
+        """Ask another voter for a snapshot from which the log can continue."""
         if not self.is_whole and self.others:
             source = self.master if self.master in self.others else self.others[0]
             assert source is not None
@@ -151,7 +149,7 @@ class Replica(RaftState):
     def _ask_to_join(self, now_ms: int) -> None:
         self.election.set_timer(now_ms)
         self.master = None
-        for other in sorted(self.known_peers):  # the same frames in the same order, whatever strings hash to
+        for other in sorted(self.known_peers):  # sorted, so that the order of frames does not depend on string hashes
             self.send(
                 Join(cluster=self.cluster, group=0, sender=self.member_id, to=other, term=self.term),
                 rests_on_records=False,
@@ -159,7 +157,7 @@ class Replica(RaftState):
 
     @property
     def wake_at_ms(self) -> int:
-        """The time at which ``tick`` has something to do next."""
+        """Return the time at which ``tick`` has something to do next."""
         return self.appender.heartbeat_at_ms if self.role == MASTER else self.election.at_ms
 
     def tick(self, now_ms: int) -> None:
@@ -168,7 +166,7 @@ class Replica(RaftState):
                 return
             patience_ms = self.election.patience_ms
             if not self.tracker.majority_heard_since(now_ms - patience_ms):
-                # Check-quorum: others may have another master by now.
+                # Check-quorum: other members may have another master.
                 self._step_down(self.term, now_ms, reason=f"no majority was heard for {patience_ms} ms")
                 return
             for other in self.tracker.drop_silent(now_ms):
@@ -183,7 +181,7 @@ class Replica(RaftState):
                 self.election.set_timer(now_ms)
 
     def synced(self, token: int, now_ms: int) -> None:
-        """All records up to ``token`` are durable."""
+        """Note that all records up to ``token`` are durable."""
         self.durability.synced(token)
         if self.role == MASTER:
             self._advance_commit(now_ms)
@@ -193,7 +191,10 @@ class Replica(RaftState):
     # --- terms and elections --------------------------------------------------
 
     def _step_down(self, term: int, now_ms: int, master: str | None = None, *, reason: str = "") -> None:
-        """Become a follower of ``term`` (≥ ours); ``reason``: why, where that is not the newer term."""
+        """Become a follower of ``term``, which is not below the current one.
+
+        ``reason`` explains it without a newer term.
+        """
         assert term >= self.term
         was_master = self.role == MASTER
         if term > self.term:
@@ -212,15 +213,15 @@ class Replica(RaftState):
     def _ask_pre_votes(self, now_ms: int) -> None:
         self.election.set_timer(now_ms)
         if self.is_alone:
-            self._stand(now_ms, transfer=False)
+            self._become_candidate(now_ms, transfer=False)
             return
         self.role = CANDIDATE
         self.master = None
         self.tell(Campaigned(self.term + 1, is_pre_vote=True))
         self.election.ask_pre_votes()
 
-    def _stand(self, now_ms: int, *, transfer: bool) -> None:
-        """Become candidate of the next term; the own vote counts once it is durable."""
+    def _become_candidate(self, now_ms: int, *, transfer: bool) -> None:
+        """Become a candidate of the next term. The own vote counts once it is durable."""
         self.role = CANDIDATE
         self.master = None
         self.term += 1
@@ -240,14 +241,15 @@ class Replica(RaftState):
         self.tracker.begin(now_ms)
         self.take_members()
         self.lease.begin()
-        self.appender.heartbeat_at_ms = now_ms  # the node asks for a round at once, behind the first entry of the term
+        self.appender.heartbeat_at_ms = now_ms  # the node asks for a round at once, after the first entry of the term
         self.tell(BecameMaster())
 
     def _hears_master(self, now_ms: int) -> bool:
         return self.role == MASTER or self.election.heard_lately(now_ms)
 
     def link_broke(self, other: str, now_ms: int) -> None:
-        """The connection to another member broke: if that one is master or about to be, its process may be gone."""
+        """Handle a broken connection to another member. If that is the master or about to be, its process may be
+        gone."""
         if self.role == FOLLOWER and other == (self.master or self.voted_for) and self.membership.is_voter:
             rivals = sorted({*self.voters} - {other})
             self.election.link_broke(rivals.index(self.member_id), now_ms)
@@ -274,7 +276,7 @@ class Replica(RaftState):
             case TimeoutNow():
                 is_asked = message.term == self.term and self.role == FOLLOWER and message.sender == self.master
                 if is_asked and self.may_stand:
-                    self._stand(now_ms, transfer=True)
+                    self._become_candidate(now_ms, transfer=True)
             case Join():
                 if self.role == MASTER and message.sender not in self.followers:
                     self._add_learner(message.sender, now_ms)
@@ -286,7 +288,8 @@ class Replica(RaftState):
 
     def _on_pre_vote(self, message: PreVote, now_ms: int) -> None:
         if self.role == MASTER and message.sender not in self.followers:
-            self._add_learner(message.sender, now_ms)  # it was removed and missed that: the log tells it
+            # it was removed and does not know: the log will show it
+            self._add_learner(message.sender, now_ms)
         granted = (
             message.term > self.term
             and self.may_vote
@@ -299,7 +302,7 @@ class Replica(RaftState):
         if message.term > self.term:
             self._step_down(message.term, now_ms)
         elif self.role == CANDIDATE and self.election.take_pre_vote(message):
-            self._stand(now_ms, transfer=False)
+            self._become_candidate(now_ms, transfer=False)
 
     def _on_request_vote(self, message: RequestVote, now_ms: int) -> None:
         if message.term > self.term and (message.transfer or not self._hears_master(now_ms)):
@@ -337,7 +340,7 @@ class Replica(RaftState):
         self.election.heard(now_ms)
         self.tell(HeardMaster(message.term, message.time_ms))
         if message.prev_index < self.log.base_index:
-            # Everything up to the base is committed, so it matches by itself.
+            # Everything up to the base is committed, so it matches.
             self._answer_append(message, ok=True, match_index=self.log.base_index)
             return
         if self.log.term_at(message.prev_index) != message.prev_term:
@@ -346,17 +349,18 @@ class Replica(RaftState):
             return
         self.store(message.entries)
         if self.wanted is not None and self.is_whole and message.entries:
-            self.wanted = None  # the log goes on without a snapshot
+            self.wanted = None  # the log continues without a snapshot
             self.tell(CaughtUp())
         matched = message.prev_index + len(message.entries)
-        if self.membership.knows(message.sender):  # else its log has yet to say that it may be master
+        if self.membership.knows(message.sender):  # otherwise the log does not show yet that the sender may be master
             self.move_commit(min(message.commit_index, matched), is_master=False)
         if not message.is_news:
             self._answer_append(message, ok=True, match_index=matched)
 
     def _answer_append(self, message: Append, *, ok: bool, match_index: int) -> None:
-        # An Append of an older term is refused and proves no contact. Its sender may have restarted and be master of
-        # this very term: it would take the round of its earlier life for one of now, and its lease would lie.
+        # An Append of an older term is refused and proves no contact. Its sender may have restarted and now be master
+        # of the current term. It would mistake the round of its earlier life for a current one, and its lease would be
+        # wrong.
         round_ = message.round if message.term == self.term else 0
         self.send(
             AppendReply(
@@ -389,7 +393,10 @@ class Replica(RaftState):
         voters: tuple[Voter, ...] | None = None,
         acked_before_commit: bool = False,
     ) -> int:
-        """Append an entry of the own term; returns its index. Only a master may (``voters``: if ``may_change``)."""
+        """Append an entry of the own term and return its index.
+
+        Only a master may call this. With ``voters``, ``may_change`` must be true.
+        """
         assert self.role == MASTER
         assert time_ms >= self.log.last_time_ms, "cluster time never falls along the log"
         entry = Entry(self.log.last_index + 1, self.term, time_ms, payload, voters, acked_before_commit)
@@ -408,9 +415,9 @@ class Replica(RaftState):
         return entry.index
 
     def _assert_change(self, voters: tuple[Voter, ...]) -> None:
-        """Assert that the change is allowed: two at once could have majorities that share nobody."""
+        """Assert that the change is allowed. Two changes at once could have majorities that share no member."""
         assert self.may_change(), "one change of the voters at a time"
-        assert self.membership.allows(voters), "of one voter"
+        assert self.membership.allows(voters), "a change of one voter"
 
     def _on_append_reply(self, message: AppendReply, now_ms: int) -> None:
         if message.term > self.term:
@@ -431,7 +438,7 @@ class Replica(RaftState):
     def _on_match(self, message: AppendReply, progress: Progress, now_ms: int) -> None:
         match_index = min(message.match_index, self.log.last_index)
         if match_index < self.log.base_index and progress.next_index <= self.log.base_index:
-            return  # it answers a heartbeat, and has no snapshot yet
+            return  # it answered a heartbeat, and has no snapshot yet
         progress.offered_index = 0
         was_probing = progress.probing
         progress.probing = False
@@ -439,33 +446,37 @@ class Replica(RaftState):
             progress.match_index = match_index
             self._advance_commit(now_ms)
             if message.sender not in self.followers:
-                return  # that committed its removal, or this master's own
+                return  # this commit removed it, or this master
         progress.next_index = max(progress.next_index, progress.match_index + 1)
         if progress.is_leaving and match_index >= self.membership.index and self.commit_index >= self.membership.index:
-            self.appender.send_append(message.sender, now_ms, force=True)  # with the commit index, so that it knows
+            # with the commit index, so that it learns of its removal
+            self.appender.send_append(message.sender, now_ms, force=True)
             self._forget_follower(message.sender)
             return
         if was_probing or progress.next_index <= self.log.last_index:
             self.appender.send_append(message.sender, now_ms, force=False)
 
     def lease_is_valid(self, now_ms: int) -> bool:
-        """True if no other master can exist now; a cluster of one has no other member."""
+        """Return whether no other master can exist now. That is always so in a cluster of one."""
         return self.role == MASTER and (self.is_alone or self.lease.is_valid(now_ms))
 
     def ask_round(self, now_ms: int) -> None:
-        """Send a heartbeat round now instead of when it is due: it renews the lease, and tells of a new master."""
+        """Send a heartbeat round now instead of when it is due. It renews the lease and announces a new master."""
         if self.role == MASTER:
             self.appender.broadcast(now_ms)
 
     def hand_over(self, now_ms: int, to: str = "") -> bool:
-        """Ask ``to``, or the voter with the newest log, to stand now if it has the whole log; True if it was asked."""
+        """Ask ``to``, or the voter with the newest log, to start an election if it has the whole log.
+
+        Return whether it was asked.
+        """
         if self.role != MASTER or not self.others or (to and to not in self.others):
             return False
         best = to or self.tracker.transfer_target()
         if self.followers[best].match_index < self.log.last_index:
             return False
-        # The follower may win at once, without asking those who answered our rounds: no lease until
-        # the time is over in which it may win.
+        # The follower may win at once, without the members that answered our rounds. So there is no lease until the
+        # time in which it may win is over.
         self.lease.give_up(now_ms + self.timing.election_max_ms)
         self.send(
             TimeoutNow(cluster=self.cluster, group=0, sender=self.member_id, to=best, term=self.term),
@@ -485,24 +496,27 @@ class Replica(RaftState):
                 self._voters_committed(now_ms)
 
     def _voters_committed(self, now_ms: int) -> None:
-        """Forget the removed members, which the last push told of it; a master that removed itself steps down."""
+        """Forget the removed members, which learned it from the last push. A master that removed itself steps down."""
         for other in self.tracker.told_to_leave():
             self._forget_follower(other)
         if not self.membership.is_voter:
             self.hand_over(now_ms)
-            self._step_down(self.term, now_ms, reason="it was taken out of the voters")
+            self._step_down(self.term, now_ms, reason="it was removed from the voters")
 
     def _may_commit(self, index: int) -> bool:
-        """An entry of an older term is committed by one of the own term above it, never by counting its copies."""
+        """Return whether the entry may be committed. Raft counts copies only for entries of the own term.
+
+        Entries of older terms are committed with one of those.
+        """
         return self.log.term_at(index) == self.term
 
     def settle(self, now_ms: int) -> None:
-        """If the log is idle, tell the commit index now, not at the next heartbeat; to be called after each input."""
+        """Send the commit index now if the log is idle, not at the next heartbeat. Call this after each input."""
         if self.role == MASTER and self.commit_index == self.log.last_index:
             self.appender.push_commit(now_ms)
 
     def compact(self, index: int, kept_bytes: int = 0) -> None:
-        """Forget committed entries up to ``index``, but keep what others may want within ``kept_bytes``."""
+        """Forget committed entries up to ``index``, but keep within ``kept_bytes`` what other members may need."""
         floor = min(index, self.commit_index)
         if self.has_company or not self.is_alone:
             floor = min(floor, self.log.floor_of(kept_bytes))

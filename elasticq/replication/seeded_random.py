@@ -1,10 +1,10 @@
-"""Pseudo-random numbers that follow from given entropy, as replication draws no randomness itself."""
+"""Pseudo-random numbers from given entropy. Replication itself draws no randomness."""
 
 from hashlib import blake2b
 
 
 class SeededRandom:
-    """A stream of 64-bit numbers from ``entropy``: blake2b in counter mode."""
+    """A stream of 64-bit numbers from ``entropy``, made by blake2b in counter mode."""
 
     __slots__ = ("_counter", "_entropy")
 
@@ -13,11 +13,11 @@ class SeededRandom:
         self._counter = 0
 
     def between(self, low: int, high: int) -> int:
-        """An integer in [low, high]."""
+        """Return an integer in [low, high]."""
         self._counter += 1
         digest = blake2b(self._counter.to_bytes(8, "big"), key=self._entropy[:64], digest_size=8).digest()
         return low + int.from_bytes(digest, "big") % (high - low + 1)
 
     def token(self, purpose: bytes, size_bytes: int) -> bytes:
-        """Secret bytes for ``purpose``, which are the same for the same entropy."""
+        """Return secret bytes for ``purpose``. They are the same for the same entropy."""
         return blake2b(purpose, key=self._entropy[:64], digest_size=size_bytes).digest()

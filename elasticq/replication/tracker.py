@@ -1,29 +1,29 @@
-"""What a master knows of its followers and learners, and what follows from all of that together.
+"""A master's knowledge of all its followers and learners, and the results of it.
 
-A majority of the voters decides what is committed and whether this member may stay master.
-Learners get the log and count for nothing.
+A majority of the voters decides what is committed and whether this member may stay master. Learners get the log and do
+not count.
 """
 
 from elasticq.replication.progress import Progress
 from elasticq.replication.raft_state import RaftState
 
 IN_FLIGHT_ENTRIES_MAX = 4_096  # sent to one follower and not acknowledged
-LEARNER_SILENT_MS = 10_000  # a learner not heard for so long is forgotten; it asks again when it is back
-PINNED_FACTOR = 16  # how many times the usual bytes of log are kept for members that take a snapshot
+LEARNER_SILENT_MS = 10_000  # a learner that is silent for longer is forgotten; it asks again when it is back
+PINNED_FACTOR = 16  # how many times the usual bytes of log are kept for members that fetch a snapshot
 
 
 class ProgressTracker:
-    """Keeps the followers of ``state`` and counts them."""
+    """The followers and learners of ``state``, and the counts over them."""
 
     def __init__(self, state: RaftState) -> None:
         self._state = state
         self._followers = state.followers
         self.in_flight_entries_max = IN_FLIGHT_ENTRIES_MAX
 
-    # --- who they are -----------------------------------------------------------
+    # --- followers and learners -------------------------------------------------
 
     def begin(self, now_ms: int) -> None:
-        """Begin a mastership: nothing is known of the other voters, which count as heard now."""
+        """Begin a mastership. The progress of the other voters is unknown, and they count as heard now."""
         self._followers.clear()
         for other in self._state.others:
             self.add(other, now_ms)
@@ -38,7 +38,8 @@ class ProgressTracker:
         del self._followers[other]
 
     def follow_voters(self, voters_before: tuple[str, ...], now_ms: int) -> None:
-        """Follow the voters that the log names now instead of ``voters_before`` (both without this member)."""
+        """Update the followers after a change of the voters. ``voters_before`` are the old ones, without this
+        member."""
         voters = self._state.others
         for other in voters:
             if other not in self._followers:
@@ -48,11 +49,12 @@ class ProgressTracker:
 
     @property
     def learners(self) -> tuple[str, ...]:
-        """Members that this master sends the log to without counting them."""
+        """Return the members that get the log from this master and do not count."""
         return tuple(each for each in self._followers if each not in self._state.others)
 
     def drop_silent(self, now_ms: int) -> list[str]:
-        """Return the silent learners, to be forgotten; keep no more log for the snapshot of a silent member."""
+        """Return the silent learners, which the caller forgets. Keep no more log for the snapshot of a silent
+        member."""
         silent = []
         for other, progress in self._followers.items():
             if now_ms - progress.heard_ms > LEARNER_SILENT_MS:
@@ -62,15 +64,15 @@ class ProgressTracker:
         return silent
 
     def told_to_leave(self) -> list[str]:
-        """The members that were voters and have the entry by which they are none."""
+        """Return the former voters that have the entry by which they ceased to be voters."""
         index = self._state.membership.index
         followers = self._followers.items()
         return [other for other, progress in followers if progress.is_leaving and progress.match_index >= index]
 
-    # --- what a majority of the voters has --------------------------------------------
+    # --- majorities of the voters -------------------------------------------------------
 
     def majority_index(self) -> int:
-        """The newest index that a majority of voters has durable; the master's own disk is one vote."""
+        """Return the newest index that is durable at a majority of the voters. The master's own disk is one vote."""
         state = self._state
         others = state.others
         if not others:
@@ -82,7 +84,7 @@ class ProgressTracker:
         return matches[state.quorum - 1]
 
     def majority_round(self) -> int:
-        """The newest heartbeat round that a quorum answered, this member counted in; 0 where nobody need answer."""
+        """Return the newest heartbeat round that a quorum answered, this member included; 0 if no answer is needed."""
         state = self._state
         rounds = sorted((self._followers[other].round for other in state.others), reverse=True)
         needed = state.quorum - state.membership.is_voter
@@ -94,28 +96,29 @@ class ProgressTracker:
         return heard >= state.quorum
 
     def durable_on(self, others: int) -> int:
-        """The newest index that this master and so many other voters have durable."""
+        """Return the newest index that is durable at this master and at ``others`` other voters."""
         durable_index = self._state.durability.durable_index
         matches = sorted((self._followers[other].match_index for other in self._state.others), reverse=True)
         return min(durable_index, matches[others - 1]) if 0 < others <= len(matches) else durable_index
 
-    # --- who has the most ---------------------------------------------------------
+    # --- target of a hand-over ------------------------------------------------------
 
     def transfer_target(self) -> str:
-        """The other voter that is the fittest to be master now; empty without any."""
+        """Return the other voter that is fittest to be master now; empty without any."""
         return max(self._state.others, key=self._fitness, default="")
 
     def _fitness(self, other: str) -> tuple[int, int]:
-        """The rank of a transfer target: how much of the log it has, then how lately it was heard."""
+        """Return the rank of a voter: how much of the log it has, and then how recently it was heard."""
         progress = self._followers[other]
         return progress.match_index, progress.heard_ms
 
-    # --- who needs the log ----------------------------------------------------------
+    # --- compaction -------------------------------------------------------------------
 
     def compaction_floor(self, index: int, kept_bytes: int) -> int:
-        """The index, at most ``index``, up to which the log may be forgotten: who is not far behind gets the rest.
+        """Return the index, at most ``index``, up to which the log may be forgotten.
 
-        For a voter that is down only ``kept_bytes`` are kept; for a member that takes a snapshot, until it has it.
+        The log is kept for a follower that is not far behind, and for a member that fetches a snapshot. For a voter
+        that is down only ``kept_bytes`` are kept.
         """
         log, floor = self._state.log, index
         if kept_bytes and log.size_bytes > kept_bytes * PINNED_FACTOR:

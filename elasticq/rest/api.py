@@ -1,4 +1,4 @@
-"""One request of the REST API as its handlers see it."""
+"""The input of the REST API's handlers: a request and its parameters."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple, TypeVar
@@ -11,14 +11,14 @@ from elasticq.model.limits import QUEUE_URL_CHARS_MAX
 from elasticq.model.results import Result, StaleResult
 
 Submit = Callable[[Command, str], Awaitable[Result | SqsError]]
-"""Executes a command for the caller. The text names the call, so that a second one with it has no second effect."""
+"""A function that executes a command for the caller. The text is the id of the call: a repeat has no second effect."""
 Known = TypeVar("Known", bound=Result)
 
 
 class Parameter(NamedTuple):
-    """A parameter of the URL's query; kind: string, integer or boolean.
+    """A parameter of the URL's query.
 
-    bound: of a text its longest length, of an integer both ends.
+    kind: string, integer or boolean. bound: the maximum length of a string, both ends of an integer.
     """
 
     name: str
@@ -28,9 +28,11 @@ class Parameter(NamedTuple):
 
 
 class Request:
-    """path: the values of the route's braces; query: by name, checked; body: as the route says, None without one.
+    """A request of the REST API.
 
-    is_doq: it came by doq's path; entropy: for new ids; clock: tells cluster time.
+    submit: executes a command. path: the values of the route's braces. query: the checked parameters by name.
+    body: an object of the route's type, or None. clock: returns cluster time in milliseconds.
+    entropy: returns random bytes, for new ids. is_doq: whether the request used a path of doq.
     """
 
     __slots__ = ("_clock", "body", "entropy", "is_doq", "path", "query", "submit")
@@ -56,12 +58,12 @@ class Request:
 
     @property
     def now_ms(self) -> int:
-        """Cluster time."""
+        """Return cluster time in milliseconds."""
         return self._clock()
 
     @property
     def queue(self) -> str:
-        """The queue's name, which a QueueUrl may be. Raises QueueDoesNotExist for one that no queue can have."""
+        """Return the name or QueueUrl of the queue. Raise QueueDoesNotExist if it is too long for any queue."""
         name = self.path["queue"]
         if len(name) > QUEUE_URL_CHARS_MAX:
             raise QueueDoesNotExist
@@ -69,14 +71,17 @@ class Request:
 
     @property
     def sequence(self) -> int:
-        """The place of the message that the path names. Raises InvalidParameterValue."""
+        """Return the sequence of the message that the path names. Raise InvalidParameterValue if it is not valid."""
         text = self.path["id"]
         if not (text.isascii() and text.isdigit() and len(text) <= 19) or int(text) >= 1 << 63:
-            raise InvalidParameterValue("The id of a message is a number, as the answer to its send tells it.")
+            raise InvalidParameterValue("The id of a message is the number in the answer to its send.")
         return int(text)
 
     async def do(self, command: Command, kind: type[Known], name: str = "") -> Known:
-        """The result of a command. Raises the SqsError that it was answered."""
+        """Return the result of a command. Raise the SqsError if the answer is one.
+
+        kind: the class of the action's result. name: the id of the call, empty for none.
+        """
         outcome = await self.submit(command, name)
         if isinstance(outcome, StaleResult):
             outcome = outcome.result

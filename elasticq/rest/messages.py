@@ -1,4 +1,4 @@
-"""Messages: how the REST API sends, receives, acknowledges and looks at them."""
+"""The REST API's handlers for messages: send, receive, acknowledge and show."""
 
 import asyncio
 import re
@@ -26,28 +26,29 @@ from elasticq.model.limits import DELAY_S_MAX
 from elasticq.rest import shapes as s
 from elasticq.rest.api import Request
 
-_OURS: Final = (PRIORITY, DELIVER_AT)
-_HANDLE_SEQUENCE: Final = slice(9, 17)  # in the bytes of a receipt handle: engine/stored/identity.py
+_RESERVED: Final = (PRIORITY, DELIVER_AT)
+_HANDLE_SEQUENCE: Final = slice(9, 17)  # its bytes in a receipt handle: engine/stored/identity.py
 _decode_metadata: Final = msgspec.json.Decoder(dict[str, str]).decode
 _TIMEOUT: Final = "VisibilityTimeout"
-_LATEST_S: Final = 1 << 40  # no time, but a priority
+_LATEST_S: Final = 1 << 40  # a larger priority is not a time in seconds
+_AT_ONCE: Final = 100  # messages of a call that one turn of the loop sends: about 10 ms
 
 
 # --- send ---------------------------------------------------------------------------
 
 
 def _send(request: Request, message: s.NewMessage) -> c.SendMessage:
-    """The command that sends the message. Raises InvalidParameterValue for metadata under a name of ours."""
-    for name in _OURS:
+    """Return the command that sends the message. Raise InvalidParameterValue for metadata with a reserved name."""
+    for name in _RESERVED:
         if name in message.metadata:
-            raise InvalidParameterValue(f"metadata may not name {name}: give priority or deliver_at.")
+            raise InvalidParameterValue(f"metadata must not contain {name}: use priority or deliver_at.")
     attributes: MessageAttributes = {
         name: MessageAttributeValue("String", value) for name, value in message.metadata.items()
     }
     priority, deliver_at = message.priority, message.deliver_at
     if priority is not None:
         attributes[PRIORITY] = MessageAttributeValue("Number", str(priority))
-        if request.is_doq and request.now_ms < priority * 1_000 < _LATEST_S * 1_000:  # doq's way to say when
+        if request.is_doq and request.now_ms < priority * 1_000 < _LATEST_S * 1_000:  # doq gives the time as a priority
             deliver_at = priority * 1_000
     delay_s = message.delay_s
     if deliver_at is not None:
@@ -82,9 +83,12 @@ async def send(request: Request) -> s.Sent | s.SentMany:
     body: s.NewMessage | s.NewMessages = request.body
     if isinstance(body, s.NewMessage):
         return await _sent(request, body)
-    sends = [_sent(request, message) for message in body.messages]
+    outcomes: list[s.Sent | BaseException] = []
+    for begin in range(0, len(body.messages), _AT_ONCE):  # others are served in between
+        sends = [_sent(request, message) for message in body.messages[begin : begin + _AT_ONCE]]
+        outcomes += await asyncio.gather(*sends, return_exceptions=True)
     result = s.SentMany([], [])
-    for at, outcome in enumerate(await asyncio.gather(*sends, return_exceptions=True)):
+    for at, outcome in enumerate(outcomes):
         if isinstance(outcome, s.Sent):
             result.messages.append(outcome)
         elif isinstance(outcome, SqsError):
@@ -98,16 +102,16 @@ async def send(request: Request) -> s.Sent | s.SentMany:
 
 
 def _metadata(attributes: MessageAttributes | None, system: dict[str, str]) -> dict[str, str]:
-    """Message attributes as text, bytes in base64, and what consumers gave the message back with."""
+    """Return a message's metadata: its attributes as text, bytes in base64, and the metadata of its nacks."""
     found = {}
     for name, value in (attributes or {}).items():
-        if name not in _OURS:
+        if name not in _RESERVED:
             found[name] = value.string_value or b64encode(value.binary_value or b"").decode()
     return found | _decode_metadata(system[KEPT]) if KEPT in system else found
 
 
 def _sequence_in(receipt: str) -> int:
-    """The place of the message that a receipt handle is of. Raises ValueError for what is not in base64."""
+    """Return the sequence of a receipt handle's message. Raise ValueError if the handle is not base64."""
     return int.from_bytes(a2b_base64(receipt)[_HANDLE_SEQUENCE], "big")
 
 
@@ -129,7 +133,7 @@ def _received(message: r.ReceivedMessage) -> s.Message:
 
 
 async def take(request: Request, limit: int, wait_s: int | None) -> list[s.Message]:
-    """Receive up to ``limit`` messages, and delete them at once where the caller wants that."""
+    """Receive up to ``limit`` messages, and delete them at once if the caller asks for that (``ack``)."""
     query = request.query
     command = c.ReceiveMessage(
         request.queue,
@@ -153,9 +157,9 @@ async def take(request: Request, limit: int, wait_s: int | None) -> list[s.Messa
 
 
 async def hidden_s(request: Request) -> int:
-    """Return how long a stream hides its messages: as its query says, else for the queue's visibility timeout.
+    """Return how long a stream's messages stay in flight, in seconds: its ``visibility_s``, else that of the queue.
 
-    Raises InvalidParameterValue if that is 0, because each message would come again at once, for ever.
+    Raise InvalidParameterValue if the queue's is 0, because each message would come again at once, without end.
     """
     given: int | None = request.query.get("visibility_s")
     if given is not None:
@@ -206,7 +210,7 @@ async def export(request: Request) -> s.Messages:
     query = request.query
     first = query.get("from", "0")
     if re.fullmatch(r"[0-9]{1,19}", first) is None or int(first) >= 1 << 63:
-        raise InvalidParameterValue("from is the id of a message, or what next said in the page before.")
+        raise InvalidParameterValue("from is the id of a message, or the value of next in the last page.")
     command = Peek(request.queue, int(first), query.get("limit", 100))
     page = await request.do(command, r.PeekResult)
     next_id = "" if page.next_sequence is None else str(page.next_sequence)
@@ -221,7 +225,7 @@ async def delete(request: Request) -> None:
 
 
 def _check_receipt(request: Request, receipt: str) -> None:
-    """Raises InvalidParameterValue where the receipt is of another message than the path names."""
+    """Raise InvalidParameterValue if the receipt belongs to another message than the path names."""
     try:
         sequence = _sequence_in(receipt)
     except ValueError:
@@ -240,13 +244,15 @@ async def ack(request: Request) -> s.Done:
     return s.Done("ACKNOWLEDGED", request.path["id"])
 
 
-async def _hide(request: Request, receipt: str, seconds: int | None, metadata: dict[str, str] | None = None) -> None:
-    named = receipt if seconds is not None else ""
-    if named:
-        _check_receipt(request, named)
-    command: c.Command = HideBySequence(request.queue, request.sequence, seconds, named or None, metadata or None)
-    if named and not metadata:
-        command = c.ChangeMessageVisibility(request.queue, named, seconds)
+async def _set_visibility(
+    request: Request, receipt: str, seconds: int | None, metadata: dict[str, str] | None = None
+) -> None:
+    handle = receipt if seconds is not None else ""
+    if handle:
+        _check_receipt(request, handle)
+    command: c.Command = HideBySequence(request.queue, request.sequence, seconds, handle or None, metadata or None)
+    if handle and not metadata:
+        command = c.ChangeMessageVisibility(request.queue, handle, seconds)
     await request.do(command, r.EmptyResult)
 
 
@@ -254,13 +260,13 @@ async def nack(request: Request) -> s.Done:
     body: s.Nack = request.body
     if body.priority is not None:
         await request.do(PrioritiseBySequence(request.queue, request.sequence, body.priority), r.EmptyResult)
-    await _hide(request, body.receipt, body.delay_s, body.metadata)
+    await _set_visibility(request, body.receipt, body.delay_s, body.metadata)
     return s.Done("UNACKNOWLEDGED", request.path["id"], body.metadata)
 
 
 async def touch(request: Request) -> s.Done:
     body: s.Touch = request.body
-    await _hide(request, body.receipt, body.visibility_s)
+    await _set_visibility(request, body.receipt, body.visibility_s)
     return s.Done("TOUCHED", request.path["id"])
 
 

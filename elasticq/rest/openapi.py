@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document of the REST API, and a page that shows it without anything from elsewhere."""
+"""The OpenAPI 3.1 document of the REST API, and a page that shows it without content of other servers."""
 
 from functools import cache
 from html import escape
@@ -15,14 +15,14 @@ from elasticq.rest.routes import BASE, ROUTES, STREAM_QUERY, Route
 _JSON: Final = "application/json"
 _PROBLEM: Final = "application/problem+json"
 _ABOUT: Final = (
-    "Queues and messages of elasticq without an SDK, on the port and by the rules of its SQS API: the same"
-    " authentication, accounts, regions and limits. doq's paths, /API/v1 in capitals, answer as doq does."
+    "Queues and messages of elasticq for clients without an SDK. The port, authentication, accounts, regions and"
+    " limits are those of the SQS API. doq's paths (/API/v1, in capitals) answer as doq does."
 )
 
 
 @cache
 def document() -> dict[str, Any]:
-    """The document, as plain objects for JSON."""
+    """Return the document as plain objects for JSON."""
     kinds = {kind for route in ROUTES for kind in (*route.takes, *route.answers)} | {s.Problem}
     types = sorted(kinds, key=lambda kind: kind.__name__)
     _, schemas = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
@@ -55,18 +55,21 @@ def _operation(route: Route) -> dict[str, Any]:
 
 
 def _stream() -> dict[str, Any]:
-    told = {"description": "an event for each message, until the client leaves", "content": {"text/event-stream": {}}}
+    success = {
+        "description": "an event for each message, until the client leaves",
+        "content": {"text/event-stream": {}},
+    }
     return {
         "operationId": "stream",
-        "summary": "Messages as server-sent events, for who cannot poll; acknowledge each by its id.",
+        "summary": "Messages as server-sent events, for clients that cannot poll. Acknowledge each message by its id.",
         "parameters": [_in_path("queue"), *map(_in_query, STREAM_QUERY)],
-        "responses": {"200": told} | _problems(),
+        "responses": {"200": success} | _problems(),
     }
 
 
 def _problems() -> dict[str, Any]:
     content = {_PROBLEM: {"schema": {"$ref": "#/components/schemas/Problem"}}}
-    words = {"4XX": "refused, and nothing was changed", "5XX": "try again"}
+    words = {"4XX": "refused, and nothing has changed", "5XX": "try again"}
     return {status: {"description": text, "content": content} for status, text in words.items()}
 
 
@@ -93,7 +96,7 @@ def _in_query(parameter: Parameter) -> dict[str, Any]:
 
 @cache
 def page() -> str:
-    """An HTML page with all operations and shapes; nothing in it comes from another server."""
+    """Return an HTML page with all operations and shapes. It loads nothing from another server."""
     rows = "".join(_section(path, method, operation) for path, item in document()["paths"].items()
                    for method, operation in item.items())  # fmt: skip
     shapes = "".join(
@@ -114,11 +117,11 @@ _STYLE: Final = (
 
 
 def _section(path: str, method: str, operation: dict[str, Any]) -> str:
-    told = f"<h2><code>{method.upper()} {escape(path)}</code></h2><p>{escape(operation['summary'])}</p>"
+    section = f"<h2><code>{method.upper()} {escape(path)}</code></h2><p>{escape(operation['summary'])}</p>"
     query = [each for each in operation.get("parameters", ()) if each["in"] == "query"]
     if query:
         rows = "".join(f"<tr><td>{escape(each['name'])}<td>{escape(each['description'])}" for each in query)
-        told += f"<table><tr><th>parameter<th>meaning{rows}</table>"
+        section += f"<table><tr><th>parameter<th>meaning{rows}</table>"
     for words, content in (
         ("takes", operation.get("requestBody", {}).get("content", {})),
         ("answers", operation["responses"].get("200", {}).get("content", {})),
@@ -126,8 +129,8 @@ def _section(path: str, method: str, operation: dict[str, Any]) -> str:
         names = [ref.rpartition("/")[2] for ref in _references(content.get(_JSON, {}).get("schema", {}))]
         if names:
             links = " or ".join(f'<a href="#{escape(name)}">{escape(name)}</a>' for name in names)
-            told += f"<p>{words} {links}</p>"
-    return told
+            section += f"<p>{words} {links}</p>"
+    return section
 
 
 def _references(schema: dict[str, Any]) -> list[str]:
@@ -152,7 +155,7 @@ def _kind(member: dict[str, Any]) -> str:
 
 
 def text() -> str:
-    """The document as docs/openapi.json holds it."""
+    """Return the document in the form of docs/openapi.json."""
     return msgspec.json.format(msgspec.json.encode(document(), order="deterministic"), indent=1).decode() + "\n"
 
 

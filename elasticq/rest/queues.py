@@ -1,4 +1,4 @@
-"""Queues, their dead letters and leases: what the REST API does with them."""
+"""The REST API's handlers for queues, their dead letters and leases."""
 
 from typing import Final
 
@@ -17,7 +17,7 @@ _KNOWN: Final = {name for kind in KINDS for name in (*kind.ranges, *kind.choices
 
 
 def attributes_of(kind: str, settings: s.Settings) -> dict[str, str]:
-    """The attributes of a queue of doq's type or ours. Those that this version does not know are left out."""
+    """Return the attributes of a queue of this type. Attributes that this version does not know are left out."""
     found: dict[str, str] = {}
     if kind == "delayed":
         found |= {ORDER: "priority", DEFAULT_PRIORITY: "0"}
@@ -54,8 +54,8 @@ async def create(request: Request) -> s.QueueMade:
 
 
 async def _attributes(request: Request, queue: str) -> dict[str, str]:
-    told = await request.do(c.GetQueueAttributes(queue, ["All"]), r.QueueAttributesResult)
-    return told.attributes
+    answer = await request.do(c.GetQueueAttributes(queue, ["All"]), r.QueueAttributesResult)
+    return answer.attributes
 
 
 def _queue(name: str, attributes: dict[str, str]) -> s.Queue:
@@ -79,7 +79,7 @@ async def list_(request: Request) -> s.Queues:
         try:
             found.append(_queue(url.rpartition("/")[2], await _attributes(request, url)))
         except QueueDoesNotExist:
-            continue  # it was deleted meanwhile
+            continue  # the queue was deleted after the listing
     return s.Queues(found, page.next_token or "")
 
 
@@ -112,8 +112,8 @@ async def _arn(request: Request, queue: str) -> str:
 
 
 async def _moves(request: Request) -> list[r.MoveTask]:
-    told = await request.do(c.ListMessageMoveTasks(await _arn(request, request.queue), 10), r.MoveTasksResult)
-    return told.results
+    answer = await request.do(c.ListMessageMoveTasks(await _arn(request, request.queue), 10), r.MoveTasksResult)
+    return answer.results
 
 
 async def start_move(request: Request) -> s.Move:
@@ -141,9 +141,9 @@ def _move(task: r.MoveTask) -> s.Move:
 async def cancel_move(request: Request) -> s.Move:
     for task in await _moves(request):
         if task.status == "RUNNING":
-            told = await request.do(c.CancelMessageMoveTask(task.task_handle), r.MoveTaskCancelledResult)
-            return s.Move("CANCELLING", moved=told.moved)
-    raise ResourceNotFound("Nothing is moved out of the queue.")
+            answer = await request.do(c.CancelMessageMoveTask(task.task_handle), r.MoveTaskCancelledResult)
+            return s.Move("CANCELLING", moved=answer.moved)
+    raise ResourceNotFound("No move task is moving messages out of the queue.")
 
 
 # --- leases ---------------------------------------------------------------------------

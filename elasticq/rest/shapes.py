@@ -1,4 +1,4 @@
-"""What requests and answers of the REST API hold; names and words are those of doq, and ours beside them."""
+"""The JSON objects in requests and answers of the REST API. Most names are those of doq."""
 
 from typing import Annotated, Final, Literal
 
@@ -10,9 +10,9 @@ from elasticq.model.extensions import MessageIds, Metadata
 from elasticq.model.limits import MEMBERS
 
 SETTINGS_MAX: Final = 4
-"""Attributes that a queue's type and settings become. They count with those that a request names."""
+"""How many attributes a queue's type and settings become. They count together with those in the request."""
 OUR_ATTRIBUTES_MAX: Final = 2
-"""Message attributes that a priority and a time become. They count with the metadata."""
+"""How many message attributes a priority and a time become. They count together with the metadata."""
 
 Priority = Annotated[int, MEMBERS["Priority"]]
 Seconds = Annotated[int, Meta(ge=0, le=limits.VISIBILITY_S_MAX)]
@@ -29,9 +29,10 @@ Lease = Annotated[str, MEMBERS["ReceiveRequestAttemptId"]]
 
 
 class Settings(Struct, omit_defaults=True):
-    """doq's settings of a queue. max_unacked: messages in flight at once for each group, 0 for any number.
+    """The settings of a queue, as in doq.
 
-    ack_timeout: the visibility timeout in seconds.
+    strategy: the fairness of a fair queue. max_unacked: the maximum number of messages in flight per group, 0 for no
+    maximum. ack_timeout: the visibility timeout in seconds.
     """
 
     strategy: Annotated[str, MEMBERS["Label"]] = ""
@@ -40,7 +41,7 @@ class Settings(Struct, omit_defaults=True):
 
 
 class NewQueue(Struct):
-    """attributes: as in CreateQueue, in AWS's names and ours."""
+    """A queue to create. attributes: those of CreateQueue, including elasticq's own."""
 
     name: QueueName
     type: Type = "delayed"
@@ -55,7 +56,10 @@ class QueueChange(Struct):
 
 
 class Queue(Struct):
-    """ready: visible messages; unacked: those in flight; total: all, the delayed ones among them."""
+    """A queue and its number of messages.
+
+    ready: visible messages. unacked: messages in flight. delayed: delayed messages. total: all of these.
+    """
 
     name: str
     type: Type
@@ -76,7 +80,7 @@ class QueueMade(Struct):
 
 
 class Queues(Struct):
-    """next: where the next page begins; empty on the last one."""
+    """A page of queues. next: the token of the next page; empty on the last page."""
 
     queues: list[Queue]
     next: str = ""
@@ -87,10 +91,11 @@ class Status(Struct):
 
 
 class NewMessage(Struct):
-    """A message to be sent.
+    """A message to send.
 
-    id: a text of the sender's; a second send with it within five minutes is the first one. metadata: message
-    attributes of type String. deliver_at: milliseconds since the epoch. deduplication_id: as in SendMessage.
+    id: an id that the sender chooses. A second send with the same id within five minutes has no effect and gets the
+    answer of the first one. metadata: message attributes of type String. delay_s: in seconds. deliver_at: in
+    milliseconds since the epoch. deduplication_id: as in SendMessage.
     """
 
     content: MessageBody
@@ -108,7 +113,7 @@ class NewMessages(Struct):
 
 
 class Sent(Struct):
-    """id: the message in paths of this API; message_id: in SQS's."""
+    """A sent message. id: its id in paths of this API. message_id: its MessageId in SQS."""
 
     status: Literal["ENQUEUED"]
     id: str
@@ -120,7 +125,7 @@ class Sent(Struct):
 
 
 class Failed(Struct):
-    """A message of many that was refused; ``at``: its place among them."""
+    """A refused message of a send of many messages. at: its index in the request."""
 
     at: int
     code: str
@@ -133,7 +138,11 @@ class SentMany(Struct):
 
 
 class Message(Struct):
-    """A message. receipt: of this delivery, for an ack that counts only while it is the newest; empty without one."""
+    """A message.
+
+    receipt: the receipt handle of this delivery. An ack with it is valid only while this is the newest delivery. Empty
+    for a message that was not received.
+    """
 
     status: Literal["DEQUEUED", "GOT"]
     id: str
@@ -149,7 +158,7 @@ class Message(Struct):
 
 
 class Messages(Struct):
-    """next: the id at which the next page of an export begins; empty at the end, and for what was received."""
+    """A list of messages. next: the first id of an export's next page; empty at the end, and after a receive."""
 
     messages: list[Message]
     next: str = ""
@@ -160,9 +169,10 @@ class Ack(Struct):
 
 
 class Nack(Struct):
-    """priority: the message's from now on; delay_s: how long it stays hidden.
+    """The return of a message to its queue.
 
-    metadata: kept beside the message's own, and shown with it from now on.
+    priority: the new priority of the message. delay_s: how many seconds it stays invisible. metadata: added to the
+    metadata of the message.
     """
 
     priority: Priority | None = None
@@ -172,7 +182,7 @@ class Nack(Struct):
 
 
 class Touch(Struct):
-    """visibility_s: from now on; without it the queue's."""
+    """A new visibility timeout. visibility_s: in seconds from now; by default that of the queue."""
 
     visibility_s: Seconds | None = None
     receipt: ReceiptHandle = ""
@@ -183,7 +193,7 @@ class NewPriority(Struct):
 
 
 class NewPriorities(Struct):
-    """ids: MessageIds."""
+    """A new priority for several messages. ids: their MessageIds."""
 
     ids: Annotated[MessageIds, Meta(min_length=1)]
     priority: Priority
@@ -216,7 +226,11 @@ class Ids(Struct):
 
 
 class NewMove(Struct):
-    """to: a queue's name; without it each message goes to where it came from. rate: messages a second at most."""
+    """A move of messages out of a dead-letter queue.
+
+    to: the name of the target queue; by default each message returns to the queue that it came from. rate: the maximum
+    number of messages per second.
+    """
 
     to: QueueUrl = ""
     rate: Annotated[int, Meta(ge=1, le=limits.MOVE_TASK_RATE_MAX)] | None = None
@@ -235,7 +249,10 @@ class Moves(Struct):
 
 
 class LeaseChange(Struct):
-    """lease: NAME/BATCH/ or NAME/BATCH/PARTITION; visibility_s: of a renewal."""
+    """A change of leases.
+
+    lease: NAME/BATCH/ or NAME/BATCH/PARTITION. visibility_s: the new visibility timeout in seconds, for renew.
+    """
 
     lease: Lease
     action: Literal["commit", "renew", "give_back"]
@@ -243,7 +260,7 @@ class LeaseChange(Struct):
 
 
 class Problem(Struct):
-    """An error, as application/problem+json. code: AWS's code of the error."""
+    """An error, as application/problem+json. code: the error's code in SQS."""
 
     status: int
     title: str

@@ -1,1 +1,1 @@
-"""Drives one Node: clock in, effects out."""
+"""The asyncio side of a Node: it brings calls, frames and time to the node and carries out its effects."""

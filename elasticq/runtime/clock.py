@@ -1,4 +1,4 @@
-"""The clocks a member lives by, in whole milliseconds."""
+"""The clocks of a member, in whole ms."""
 
 import time
 from collections.abc import Callable
@@ -11,10 +11,13 @@ _clock_gettime_ns = time.clock_gettime_ns
 
 
 def boot_ms() -> int:
-    """Return the time since the machine's boot, suspension included. It is never set back; the node counts by it."""
+    """Return the reading of the boot clock: the time since the machine's start, suspension included.
+
+    It is never set back.
+    """
     return _clock_gettime_ns(_BOOTTIME) // 1_000_000
 
 
 def wall_ms() -> int:
-    """Return the time since the epoch; used once, to start cluster time where no member knows it."""
+    """Return the time since the epoch. It is used once, to start cluster time when no member knows it."""
     return time.time_ns() // 1_000_000

@@ -1,10 +1,10 @@
-"""Binds a listening socket before anything is built on it, so that a port in use is found at once."""
+"""Listening sockets, bound before the server is built, so that a port in use is found at once."""
 
 import socket
 
 
 def listen(host: str, port: int, backlog: int) -> socket.socket:
-    """Return a non-blocking socket; clients wait in its backlog until it is served. Raises OSError."""
+    """Return a non-blocking socket. Clients wait in its backlog until it is served. Raise OSError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:

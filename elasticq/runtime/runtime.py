@@ -1,19 +1,15 @@
-"""Drives one Node, or one Proxy, inside an asyncio loop: calls and time in, effects out.
+"""The driver of one Node, or one Proxy, in an asyncio loop: calls and time go in, effects come out.
 
-The loop's thread is the only one that enters. Each entry is one call of the
-node followed by ``_drain``, which does what the node asked for in the order
-that effects.py demands: records to the storage, frames behind the sync gate,
-committed entries and fetches to the rows, replies to their tickets, the next
-wake-up. There is no task and no future per request: a ticket is an object whose
-``release`` is called once with the outcome.
+Only the loop's thread enters this module. Each entry is one call of the node, followed by ``_drain``. That carries out
+the effects in the order that effects.py demands: records to the storage, frames behind the sync gate, committed entries
+and fetches to the rows, replies to their tickets, and the next wake-up. No request has a task or a future. A ticket is
+an object whose ``release`` is called once with the outcome.
 
-When a snapshot of another member was installed a new node takes the old one's
-place: ``replace``.
+After a snapshot of another member was installed, ``replace`` puts a new node in the place of the old one.
 
-A node that raises is broken (its invariants are assertions): the runtime stops
-for ever, answers nobody any more and tells ``on_failure``, which ends the process.
-What goes wrong while one command is judged is no such thing: the node answers that
-command with an InternalFailure, and the cause goes to the log.
+A node that raises is broken, because its invariants are assertions. The runtime then stops for ever, answers nothing
+and calls ``on_failure``, which ends the process. An exception while the node executes one command does not stop it. The
+node answers that command with an InternalFailure, and the runtime logs the cause.
 """
 
 from asyncio import AbstractEventLoop, TimerHandle
@@ -48,25 +44,25 @@ _log = getLogger(__name__)
 
 
 class Ticket(Protocol):
-    """Takes the outcome of a call. It is hashed by identity and may be used again after its release."""
+    """The receiver of the outcome of a call. It is hashed by identity and may be used again after its release."""
 
     def __hash__(self) -> int: ...
 
     def release(self, outcome: Result | SqsError) -> None:
-        """Take the outcome, once. Must not raise, and must not enter the runtime again before it returns."""
+        """Take the outcome, once. It must not raise, and must not enter the runtime before it returns."""
 
 
 class RuntimeStopped(Exception):
-    """The node failed or was closed: no answer can be given any more."""
+    """The error that the node failed or was closed, so no answer can be given."""
 
 
 def no_peers(frames: list[Frame]) -> None:
-    """Send the frames of a cluster of one: there are none."""
+    """Assert that a cluster of one sends no frames."""
     assert not frames, "a frame for nobody"
 
 
 def no_discarded(entries: list[Entry]) -> None:
-    """Take the discarded entries where nobody asked to keep them."""
+    """Ignore discarded entries, which nobody asked to keep."""
 
 
 def _no_obstacle() -> str:
@@ -74,16 +70,16 @@ def _no_obstacle() -> str:
 
 
 def no_news(news: list[News]) -> None:
-    """Take what happened to the cluster where nobody logs it."""
+    """Ignore the news of the cluster, which nobody logs."""
 
 
 def nothing_wanted(wanted: Wanted) -> None:
-    """Fetch a snapshot for a cluster of one: it never wants one."""
+    """Raise AssertionError, because a cluster of one never wants a snapshot."""
     raise AssertionError("a snapshot is wanted, and nobody fetches it")
 
 
 class Runtime:
-    """One member's node, or a proxy, with its storage, timer and tickets. A proxy has nothing to store."""
+    """One member's node, or a proxy, with its storage, timer and tickets. A proxy stores nothing."""
 
     __slots__ = (
         "_armed_at_ms",
@@ -99,10 +95,10 @@ class Runtime:
         "_on_news",
         "_on_ready",
         "_on_wanted",
+        "_row_checks",
         "_send",
         "_storage",
         "_timer",
-        "_verdicts",
         "_wall_clock",
         "_wanted",
         "obstacle",
@@ -141,12 +137,13 @@ class Runtime:
         self._wall_clock = wall_clock
         self._timer: TimerHandle | None = None
         self._armed_at_ms = NEVER_MS
-        self._verdicts: dict[int, bool | None] = {}  # are the rows whole? By log index; None: that is being checked
+        # log index -> whether the rows are undamaged; None while they are being checked
+        self._row_checks: dict[int, bool | None] = {}
         self.obstacle: Callable[[], str] = _no_obstacle
         self.stopped = False
 
     def start(self) -> None:
-        """Let the node begin: a cluster of one is master when this returns."""
+        """Start the node. A cluster of one in memory is master when this returns."""
         with _Guard(self):
             self._node.start(self._clock(), self._wall_clock())
         self._drain()
@@ -154,15 +151,16 @@ class Runtime:
     def when_ready(self, on_ready: Callable[[], None]) -> None:
         """Call ``on_ready`` once as soon as commands can be executed.
 
-        A member alone can execute them when its first records are durable.
+        A member of a cluster of one can execute them when its first records are durable.
         """
         self._on_ready = on_ready
-        self._look_ready()
+        self._check_ready()
 
     def submit(self, call: Call, ticket: Ticket) -> None:
-        """Execute ``call``; ``ticket.release`` comes now or, for a wait or a sync, later.
+        """Execute ``call``. ``ticket.release`` is called now or, after a wait or a sync, later.
 
-        Guard and drain are written out: this is the hot path, and nearly always one reply is all there is.
+        This does the work of _Guard and _drain inline, because it is the hot path and there is nearly always just one
+        reply.
         """
         if self.stopped:
             raise RuntimeStopped
@@ -174,7 +172,7 @@ class Runtime:
         effects = self._effects
         replies = effects.replies
         if effects.failures:
-            self._tell_failures()
+            self._log_failures()
         if len(replies) == 1 and not (effects.records or effects.frames or effects.committed or effects.fetches):
             reply = replies.pop()
             reply.ticket.release(reply.outcome)  # type: ignore[attr-defined]
@@ -186,30 +184,30 @@ class Runtime:
             self._arm(wake_at_ms)
 
     def cancel(self, ticket: Ticket) -> None:
-        """End the wait of a receive whose client left; harmless when the answer is already out."""
+        """End the wait of a receive whose client disconnected. Do nothing if the answer was already given."""
         if not self.stopped:
             with _Guard(self):
                 self._node.cancel(ticket, self._clock())
             self._drain()
 
     def undelivered(self, result: Result) -> None:
-        """Make the messages of a receive visible again, as its result could not be written."""
+        """Make the messages of a receive visible again, because its result could not be written."""
         if not self.stopped:
             with _Guard(self):
                 self._node.undelivered(result, self._clock())
             self._drain()
 
     def close_waiters(self) -> None:
-        """Answer every long poll, empty, for a graceful stop."""
+        """End every long poll, for a graceful stop."""
         if not self.stopped:
             with _Guard(self):
                 self._node.close_waiters(self._clock())
             self._drain()
 
     def receive(self, frames: list[tuple[str, bytes]]) -> list[tuple[str, FrameError]]:
-        """Give frames of other members to the node, in their order, each with the link that brought it.
+        """Pass frames of other members to the node in order, each with the link that it came over.
 
-        Returns which links brought frames that the node refused, and why.
+        Return the links whose frames the node refused, each with the reason.
         """
         if self.stopped:
             return []
@@ -222,14 +220,14 @@ class Runtime:
         return errors
 
     def met(self, peer: Peer) -> None:
-        """Tell the node that another member greeted."""
+        """Pass the greeting of another member to the node."""
         if not self.stopped:
             with _Guard(self):
                 self._node.met(peer, self._clock())
             self._drain()
 
     def lost(self, member_id: str) -> None:
-        """Tell the node that the link to another member broke."""
+        """Report to the node that the link to another member broke."""
         if not self.stopped:
             with _Guard(self):
                 self._node.lost(member_id, self._clock())
@@ -239,7 +237,7 @@ class Runtime:
         return self._node.introduce()
 
     def order(self, order: Order, ticket: Ticket) -> None:
-        """Give an operator's order to the node; the ticket is released with an OrderDone or an OrderRefused."""
+        """Pass an operator's order to the node. The ticket is released with an OrderDone or an OrderRefused."""
         if self.stopped:
             raise RuntimeStopped
         with _Guard(self):
@@ -247,7 +245,8 @@ class Runtime:
         self._drain()
 
     def hand_over(self) -> bool:
-        """Give the mastership away; False if there is nobody to take it, or this member does not have it."""
+        """Begin to hand over the mastership. Return False if this member is not master, or no other member can take
+        it."""
         if self.stopped:
             return False
         with _Guard(self):
@@ -257,16 +256,16 @@ class Runtime:
 
     @property
     def node(self) -> Node:
-        """The member's node; a proxy has none."""
+        """Return the member's node; a proxy has none."""
         return cast(Node, self._node)
 
     @property
     def wanted(self) -> Wanted | None:
-        """The snapshot that the node still wants, None if none."""
+        """Return the snapshot that the node wants; None without one."""
         return self._effects.wanted
 
     def replace(self, node: Node) -> None:
-        """Go on with ``node``, made over a snapshot that the storage installed, and with the calls that waited."""
+        """Continue with ``node``, which was made over an installed snapshot, and with the calls that waited."""
         if self.stopped:
             return
         with _Guard(self):
@@ -274,7 +273,7 @@ class Runtime:
         if self._effects.frames:
             self._transmit()
         self._release()
-        self._tell()
+        self._report_wanted_and_discarded()
         self._on_news(self._effects.news)
         node.journal.discarded = self.node.journal.discarded
         linked = self.node.members.linked_peers
@@ -291,16 +290,16 @@ class Runtime:
             self._drain()
 
     def set_full(self, reason: str | None) -> None:
-        """Refuse sends, as the disk is full (``reason``); None: there is space again."""
+        """Refuse sends with ``reason``, because the disk is full. None ends that."""
         if not self.stopped:
             with _Guard(self):
                 self.node.set_full(reason, self._clock())
             self._drain()
 
     def damaged(self, queue_id: int, sequences: list[int]) -> bool:
-        """Tell the node that the rows on disk have lost the contents of these messages.
+        """Report to the node that the contents of these messages on disk are lost.
 
-        False: the storage must write new rows of what is left.
+        Return False if the storage must write new rows of the remaining data.
         """
         if self.stopped:
             return True
@@ -310,7 +309,7 @@ class Runtime:
         return is_done
 
     def fail(self, failure: BaseException) -> None:
-        """Stop for ever: something that the member rests on is broken, so no call can be answered any more."""
+        """Stop for ever, because a part that the member depends on is broken. No call is answered after this."""
         if not self.stopped:
             self._fail(failure)
 
@@ -318,23 +317,23 @@ class Runtime:
         status = self._node.status(self._clock(), groups_max)
         if not status.ready and (obstacle := self.obstacle()):
             status = replace(status, reason=f"{status.reason}; {obstacle}")
-        if status.digests or self._verdicts:
+        if status.digests or self._row_checks:
             status = replace(status, digests=self._checked(status.digests))
         return status
 
     def _checked(self, digests: dict[int, str]) -> dict[int, str]:
-        """Return the digests whose member has also read all of its disk without finding damage.
+        """Return the digests at which this member has also read its whole disk without finding damage.
 
-        A digest is made of what is in memory, so it says nothing of the disk.
+        A digest is made from memory, so it does not cover the disk.
         """
         for index in digests:
-            if index not in self._verdicts:
-                self._verdicts[index] = None
-                self._storage.check(partial(self._verdicts.__setitem__, index))
-        for index in sorted(self._verdicts)[:-DIGESTS_MAX]:
-            del self._verdicts[index]
-        damaged = {index: DAMAGED for index, is_whole in self._verdicts.items() if is_whole is False}
-        return {index: digest for index, digest in digests.items() if self._verdicts.get(index)} | damaged
+            if index not in self._row_checks:
+                self._row_checks[index] = None
+                self._storage.check(partial(self._row_checks.__setitem__, index))
+        for index in sorted(self._row_checks)[:-DIGESTS_MAX]:
+            del self._row_checks[index]
+        damaged = {index: DAMAGED for index, is_whole in self._row_checks.items() if is_whole is False}
+        return {index: digest for index, digest in digests.items() if self._row_checks.get(index)} | damaged
 
     def time_ms(self) -> int:
         """Return cluster time."""
@@ -347,16 +346,16 @@ class Runtime:
         return self._node.ignored_attributes
 
     def close(self) -> None:
-        """Stop without a failure: no call enters after this."""
+        """Stop without a failure. No call may enter after this."""
         self._stop()
         self._storage.close()
 
     def _drain(self) -> None:
-        """Do what the node asked for."""
+        """Carry out the effects of the node."""
         effects = self._effects
         if effects.failures:
-            self._tell_failures()
-        if effects.news:  # before what is committed reaches the rows, which may forget who the voters were
+            self._log_failures()
+        if effects.news:  # before committed entries reach the rows, which may forget who the voters were
             self._on_news(effects.news)
             effects.news.clear()
         if effects.records:
@@ -371,13 +370,16 @@ class Runtime:
         if effects.replies:
             self._release()
         if effects.wanted is not self._wanted or effects.discarded:
-            self._tell()
+            self._report_wanted_and_discarded()
         wake_at_ms = effects.wake_at_ms
         if wake_at_ms is not None and wake_at_ms < self._armed_at_ms:
             self._arm(wake_at_ms)
 
-    def _tell_failures(self) -> None:
-        """Log type and place of failed commands, not the exceptions' own texts, which may quote a request."""
+    def _log_failures(self) -> None:
+        """Log the type and place of failed commands.
+
+        The texts of the exceptions may quote a request, so they are not logged.
+        """
         failures = self._effects.failures
         for failure in failures:
             cause = failure.cause
@@ -385,7 +387,7 @@ class Runtime:
             _log.error("command_failed %s %s\n%s", failure.action, type(cause).__name__, where)
         failures.clear()
 
-    def _tell(self) -> None:
+    def _report_wanted_and_discarded(self) -> None:
         effects = self._effects
         if effects.discarded:
             self._on_discarded(effects.discarded.copy())
@@ -421,7 +423,7 @@ class Runtime:
             self._send(due)
 
     def _release(self) -> None:
-        """Give the replies to their tickets; the list is emptied first, as a release may lead back here."""
+        """Give the replies to their tickets. The list is emptied first, because a release may call this again."""
         replies = self._effects.replies
         due = replies.copy()
         replies.clear()
@@ -437,7 +439,7 @@ class Runtime:
                 self._send(due)
             self._drain()
             if self._on_ready is not None:
-                self._look_ready()
+                self._check_ready()
 
     def _stored(self, index: int) -> None:
         if not self.stopped:
@@ -451,14 +453,14 @@ class Runtime:
                 self.node.fetched(fetch, contents, self._clock())
             self._drain()
 
-    def _look_ready(self) -> None:
+    def _check_ready(self) -> None:
         on_ready = self._on_ready
         if on_ready is not None and self.status().ready:
             self._on_ready = None
             on_ready()
 
     def _arm(self, wake_at_ms: int) -> None:
-        """Set the timer. A later wake-up than the armed one leaves it alone: it fires early and looks again."""
+        """Set the timer. ``_wake`` checks the time, so a timer that fires too early does no harm."""
         if self._timer is not None:
             self._timer.cancel()
         self._armed_at_ms = wake_at_ms
@@ -487,7 +489,7 @@ class Runtime:
 
 
 class _Guard:
-    """Guards a call of the node: an exception stops the member and goes on upwards as RuntimeStopped."""
+    """A guard around a call of the node. An exception stops the member and is raised again as RuntimeStopped."""
 
     __slots__ = ("_runtime",)
 

@@ -7,9 +7,9 @@ from elasticq.model.results import Result
 
 
 class Awaited:
-    """A ticket with a future, of the loop that runs; it may be released after whoever awaits the future is cancelled.
+    """A ticket with a future of the running loop. It may be released after the coroutine that awaits it was cancelled.
 
-    What such a release brings is dropped: messages become visible again by themselves.
+    The outcome of such a release is dropped. Received messages become visible again after their timeout.
     """
 
     def __init__(self) -> None:

@@ -1,1 +1,1 @@
-"""Simulates whole clusters from a seed, with network, disks, clocks and clients, in one process without asyncio."""
+"""The simulation of whole clusters from a seed: network, disks, clocks and clients in one process, without asyncio."""

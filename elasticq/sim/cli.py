@@ -1,4 +1,4 @@
-"""``elasticq sim``: runs seeds, replays a scenario, shrinks what fails, shows which phases the faults met."""
+"""The command ``elasticq sim``: run seeds, replay or shrink a scenario, count which phases the faults met."""
 
 import argparse
 import os
@@ -20,7 +20,7 @@ from elasticq.sim.world import Outcome, run
 
 
 class Totals(Struct):
-    """Sums over all seeds of one command."""
+    """The totals over all seeds of one command."""
 
     seeds: int = 0
     operations: int = 0
@@ -54,7 +54,7 @@ class Totals(Struct):
 
 
 def describe(outcome: Outcome) -> str:
-    """Return a line for the seed and one for each finding."""
+    """Return a line for the seed and a line for each finding."""
     lines = [
         f"seed {outcome.seed} members {outcome.members}: {outcome.operations} operations, "
         f"{outcome.elections} elections, {outcome.faults} faults, {outcome.orders} orders, "
@@ -67,23 +67,29 @@ def describe(outcome: Outcome) -> str:
 
 def _arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="elasticq sim", description="Simulate clusters under seeded faults.")
-    parser.add_argument("--seeds", type=int, default=20, help="how many seeds (20)")
-    parser.add_argument("--first", type=_first, default=1, help="the first seed (1), or 'random'; it is printed")
-    parser.add_argument("--seed", type=int, help="this one seed only")
+    parser.add_argument("--seeds", type=int, default=20, help="number of seeds (20)")
+    parser.add_argument(
+        "--first", type=_first, default=1, help="the first seed (1), or 'random' for a random one, which is printed"
+    )
+    parser.add_argument("--seed", type=int, help="run only this seed")
     parser.add_argument("--members", type=int, choices=(1, 3, 5, 7), default=3)
     parser.add_argument(
-        "--mixed", action="store_true", help="members with other bounds: memory, batches, windows, limits"
+        "--mixed", action="store_true", help="vary the members' bounds: memory, batches, windows, limits"
     )
-    parser.add_argument("--processes", type=int, default=1, help="how many seeds at a time (1); 0: one a core")
-    parser.add_argument("--quiet", action="store_true", help="a line for each seed that fails, and the totals")
-    parser.add_argument("--coverage", action="store_true", help="how often each kind of fault met each phase")
     parser.add_argument(
-        "--failing", type=Path, metavar="FILE", help="add each failing scenario to FILE, a line of JSON"
+        "--processes", type=int, default=1, help="number of seeds that run at the same time (1); 0: one per core"
+    )
+    parser.add_argument("--quiet", action="store_true", help="print only failing seeds and the totals")
+    parser.add_argument("--coverage", action="store_true", help="print how often each kind of fault met each phase")
+    parser.add_argument(
+        "--failing", type=Path, metavar="FILE", help="append each failing scenario to FILE, as a line of JSON"
     )
     parser.add_argument("--trace", action="store_true", help="print every traced event")
     parser.add_argument("--replay", type=Path, metavar="FILE", help="run the scenario in FILE")
-    parser.add_argument("--shrink", action="store_true", help="make each failing scenario small and print it")
-    parser.add_argument("--save", type=Path, metavar="FILE", help="write the last scenario (shrunk, if asked) to FILE")
+    parser.add_argument("--shrink", action="store_true", help="shrink each failing scenario and print it")
+    parser.add_argument(
+        "--save", type=Path, metavar="FILE", help="write the last scenario to FILE, shrunk with --shrink"
+    )
     parser.add_argument("--history", type=Path, metavar="FILE", help="write the last history to FILE as JSON lines")
     return parser.parse_args(argv)
 
@@ -102,7 +108,7 @@ def _scenarios(arguments: argparse.Namespace) -> list[Scenario]:
 
 
 def _outcomes(scenarios: list[Scenario], arguments: argparse.Namespace) -> Iterator[Outcome]:
-    """Run the scenarios. Where several run at a time their outcomes lack the history, which stays in its process."""
+    """Yield the outcomes of the scenarios. If several processes run them, the outcomes have no history."""
     if arguments.processes == 1 or len(scenarios) == 1:
         return (run(chosen, keeps_trace=arguments.trace) for chosen in scenarios)
     return run_all(scenarios, arguments.processes)
@@ -126,7 +132,7 @@ def _show(chosen: Scenario, outcome: Outcome, arguments: argparse.Namespace) -> 
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the command; return 0 if nothing was found, else 1."""
+    """Run the command. Return the exit status: 0 if no seed failed, else 1."""
     arguments = _arguments(sys.argv[1:] if argv is None else argv)
     totals, scenarios = Totals(), _scenarios(arguments)
     for chosen, outcome in zip(scenarios, _outcomes(scenarios, arguments), strict=True):

@@ -1,9 +1,8 @@
-"""One simulated client: the operation that it has under way, retried as an SDK does, and its event in the history.
+"""The base of simulated clients: one operation at a time, retried like an SDK does, with its event in the history.
 
-A client has one operation under way. An attempt that is refused, answered 503
-or unanswered for too long is made again at the next member, or proxy, under the same
-invocation id, until the operation's patience ends; then its outcome is unknown.
-A share of the operations has no such id, as those of clients that are no SDKs: one attempt is made of them.
+If an attempt is refused, answered with 503 or unanswered for too long, the client repeats it at the next member or
+proxy under the same invocation id. It stops when the operation's patience ends; then the outcome is unknown.
+Some operations have no invocation id, like those of clients without an SDK. They get only one attempt.
 """
 
 from __future__ import annotations
@@ -27,17 +26,17 @@ HANDLE_REFUSED = "handle_refused"
 TIMEOUT_US = 3_000_000
 PATIENCE_US = 15_000_000
 BACKOFF_US = (20_000, 200_000)
-FOLLOW_SHARE = 0.6  # of attempts go to the member that answered last; the others to any
-BREAK_SHARE = 0.04  # of attempts lose their connection at once and are made again at the same member
+FOLLOW_SHARE = 0.6  # share of attempts that go to the process chosen before; the others go to a random one
+BREAK_SHARE = 0.04  # share of attempts that lose their connection at once, and are repeated at the same process
 BREAK_US = (500, 30_000)
 
 Done = Callable[[Result | None], None]
 
 
 class Running(Struct):
-    """The operation under way; ``is_uncertain``: an earlier attempt may have had its effect.
+    """The current operation of a client.
 
-    attempted_us: when the latest attempt was made.
+    is_uncertain: an earlier attempt may have had its effect. attempted_us: the time of the latest attempt.
     """
 
     command: Command
@@ -53,9 +52,9 @@ class Running(Struct):
 
 
 class Client(ABC):
-    """Makes attempts for the operation under way; subclasses say what to do next.
+    """A client that makes the attempts of its current operation. Subclasses choose the operations.
 
-    timeout_us: of an attempt; patience_us: from when on no other attempt is made.
+    timeout_us: the timeout of an attempt. patience_us: the time after which no further attempt is made.
     """
 
     timeout_us = TIMEOUT_US
@@ -76,9 +75,13 @@ class Client(ABC):
 
     @abstractmethod
     def start(self) -> None:
-        """Begin to work."""
+        """Start to make calls."""
 
     def begin(self, command: Command, event: Event | None, done: Done, wait_us: int = 0) -> None:
+        """Start an operation, and add its event to the history. No other operation may be running.
+
+        done: called with the result, or with None if there is none. wait_us: how long the call may wait at the server.
+        """
         assert self.running is None
         self.number += 1
         invocation = self.random.randbytes(16)
@@ -96,7 +99,7 @@ class Client(ABC):
         self._attempt(self.number)
 
     def _is_nameless(self, event: Event) -> bool:
-        """Draw whether the operation has no invocation id; receives under a lease have that of the lease."""
+        """Return, by chance, whether the operation gets no invocation id. Operations of leases always have one."""
         share = self.cluster.scenario.nameless_share
         is_leased = isinstance(event, LeaseChange) or (isinstance(event, Receive) and bool(event.lease))
         return share > 0 and not is_leased and self.random.random() < share
@@ -118,7 +121,7 @@ class Client(ABC):
             self.scheduler.schedule(self.random.randint(*BREAK_US), lambda: self._broken(ticket))
 
     def _request(self, ticket: Ticket, call: Call) -> None:
-        """Send an attempt on its way."""
+        """Send an attempt to the chosen process."""
         self.scheduler.after_latency(self.cluster.processes[self.guess].request, self, ticket, call)
 
     def _current(self, ticket: Ticket) -> Running | None:
@@ -134,7 +137,7 @@ class Client(ABC):
             self._try_again(running)
 
     def _broken(self, ticket: Ticket) -> None:
-        """The connection broke under the attempt. The member is well and may see the retry before it notices."""
+        """Handle a broken connection. The member lives, and may get the retry before it notices the break."""
         running = self._current(ticket)
         if running is None:
             return
@@ -148,7 +151,7 @@ class Client(ABC):
         self.scheduler.schedule(self.random.randint(0, BREAK_US[1]), lambda: self._attempt(number))
 
     def refused(self, ticket: Ticket) -> None:
-        """The connection was refused or reset."""
+        """Handle a refused or reset connection: try another process."""
         running = self._current(ticket)
         if running is not None:
             self._try_again(running)
@@ -160,7 +163,9 @@ class Client(ABC):
         if running is None:
             return
         if self.lost_reply_share and self.random.random() < self.lost_reply_share:
-            self._try_again(running)  # its connection broke under the reply, and its member takes it for read
+            self._try_again(
+                running
+            )  # the connection broke before the client read the reply; the member does not notice
         elif isinstance(outcome, ServiceUnavailable):
             self._try_again(running)
         elif isinstance(outcome, SqsError):
@@ -175,9 +180,9 @@ class Client(ABC):
             self._finish(running, outcome)
 
     def _try_again(self, running: Running) -> None:
-        """Try another member after a while; nothing tells a client who the master is."""
+        """Repeat the operation at the next process after a pause. A client does not know who the master is."""
         running.is_uncertain = True
-        running.attempt += 1  # whatever still comes for the last attempt is too late
+        running.attempt += 1  # so later answers to the last attempt are ignored
         self.guess = (self.guess + 1) % len(self.cluster.processes)
         if self.scheduler.now_us >= running.give_up_us or not running.invocation:
             self._finish(running, None)
@@ -186,7 +191,7 @@ class Client(ABC):
         self.scheduler.schedule(self.random.randint(*BACKOFF_US), lambda: self._attempt(number))
 
     def _note_ids(self, ticket: Ticket, result: Result) -> None:
-        """Note the ids in an answer, even in one that came too late: two ids for one message are a finding."""
+        """Record the ids in an answer, also in a late one. Two ids for one message are a finding."""
         assert isinstance(ticket, tuple)
         event = self.sent.get(ticket[1])
         if event is None:

@@ -1,4 +1,4 @@
-"""Simulated producers and consumers: they send real commands to the scenario's queues and record a history."""
+"""The simulated producers and consumers. They send real commands to the scenario's queues and record a history."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ SCHEDULED_SHARE, SCHEDULED_AHEAD_MS = 0.3, (-500, 6_000)
 PRODUCERS, CONSUMERS = 4, 3
 THINK_US = (200_000, 2_000_000)
 DRAIN_QUIET_US, DRAIN_PATIENCE_US = 2_500_000, 25_000_000
-HIDDEN_US = 12_000_000  # after the last message of a drain, whatever was hidden is visible: leases, visibility, delays
+ALL_VISIBLE_AFTER_US = 12_000_000  # longer than the longest lease, visibility timeout or delay
 GROUPS = ("red", "green", "blue")
-DELETE_SHARE, FAILING_DELETE_SHARE = 0.8, 0.4  # of messages are deleted at once; fewer where there are dead letters
-PASS_DEAD_SHARE = 0.7  # dead letters wait a while, so that move tasks find some
-AGAIN_SHARE = 0.15  # of sends to a FIFO queue have a deduplication id of one before
+DELETE_SHARE, FAILING_DELETE_SHARE = 0.8, 0.4  # share of messages deleted at once; smaller if there are dead letters
+PASS_DEAD_SHARE = 0.7  # share of receives that skip a dead-letter queue, so its messages stay for move tasks
+AGAIN_SHARE = 0.15  # share of messages to a FIFO queue that reuse an earlier deduplication id
 SENT_KEPT = 12
-REPEAT_SHARE = 0.3  # of receives with a ReceiveRequestAttemptId are made again
+REPEAT_SHARE = 0.3  # share of receives with a ReceiveRequestAttemptId that are repeated
 SYSTEM_ATTRIBUTES = ["MessageGroupId", "SequenceNumber", "ApproximateReceiveCount", "DeadLetterQueueSourceArn"]
 
 
 class Founder(Client):
-    """Creates the queues, then calls ``then``."""
+    """The client that creates the queues, then calls ``then``."""
 
     def __init__(self, cluster: Cluster, workload: Workload, name: str, then: Callable[[], None]) -> None:
         super().__init__(cluster, workload, name)
@@ -63,7 +63,7 @@ class Founder(Client):
 
 
 class Producer(Client):
-    """Sends messages one by one and in batches, some with a delay, some a second time under their deduplication id."""
+    """A producer of single messages and batches. Some have a delay, and some reuse a deduplication id."""
 
     def start(self) -> None:
         self.recent: dict[str, list[SentMessage]] = {}
@@ -100,7 +100,7 @@ class Producer(Client):
         self.begin(self._command(queue, messages), event, lambda result: self._think())
 
     def _time(self) -> dict[str, MessageAttributeValue]:
-        """Return the attribute of messages that come at a time of their own, which some do: soon, or at once."""
+        """Return the attribute with a delivery time of messages, for a share of sends; else an empty dict."""
         if self.random.random() >= SCHEDULED_SHARE:
             return {}
         time_ms = TRUE_EPOCH_MS + self.scheduler.now_us // 1_000 + self.random.randint(*SCHEDULED_AHEAD_MS)
@@ -120,7 +120,10 @@ class Producer(Client):
         return messages
 
     def _again(self, queue: LoadQueue, before: SentMessage, message: SentMessage) -> SentMessage:
-        """Return a duplicate of ``before``: of its group unless ids are by queue, maybe with another body."""
+        """Return a message with the deduplication id of ``before``, perhaps with another body.
+
+        It may have another message group only if ids are deduplicated by queue.
+        """
         group = before.group if queue.is_by_group else self.random.choice((before.group, message.group))
         keeps_body = queue.is_content_based or self.random.random() < 0.7
         return SentMessage(
@@ -164,7 +167,10 @@ def _entry_in_order(queue: LoadQueue, position: int, message: SentMessage) -> Se
 
 
 class Consumer(Client):
-    """Receives, then deletes, prolongs, gives back or forgets; in the drain it deletes everything."""
+    """A consumer that deletes a received message, changes its visibility timeout, or ignores it.
+
+    During the drain it deletes every message.
+    """
 
     def start(self) -> None:
         self.follow_ups: list[Callable[[], None]] = []
@@ -172,7 +178,7 @@ class Consumer(Client):
         self._next()
 
     def _places(self) -> Iterator[tuple[LoadQueue, int | None]]:
-        """Return all queues and partitions in turn, for ever; each consumer begins with another one."""
+        """Return all queues and partitions in turn, without end. Each consumer begins at another one."""
         places = self.workload.places
         first = int(self.name[-1]) * len(places) // CONSUMERS
         return islice(cycle(places), first, None)
@@ -188,7 +194,7 @@ class Consumer(Client):
     def _receive(self) -> None:
         draining = self.workload.is_draining
         if draining:
-            # A drain that drew its queues and partitions would leave one out.
+            # In turn, because a random choice could miss one.
             queue, partition = next(self.places)
         else:
             queue, partition = self._any_queue(), None
@@ -244,7 +250,7 @@ class Consumer(Client):
     def _received_once(
         self, event: Receive, queue: LoadQueue, ask: Callable[[str], None], result: Result | None
     ) -> None:
-        """Ask again whatever the answer was, as if it had been lost on the way to the application."""
+        """Repeat the receive, as if the application had not got its answer."""
         self._note(event, result)
         ask(event.attempt_id)
 
@@ -305,7 +311,7 @@ class Consumer(Client):
 
 
 class Clients:
-    """All clients that send and receive by themselves in a run."""
+    """All clients of a run that use the scenario's queues."""
 
     def __init__(self, cluster: Cluster, workload: Workload) -> None:
         self.scheduler = cluster.scheduler
@@ -325,7 +331,7 @@ class Clients:
         self.prioritisers = [Prioritiser(cluster, workload, "prioritiser", urgent)] if urgent else []
 
     def start(self) -> None:
-        """Let the queues be created; then the others begin."""
+        """Create the queues, then start the other clients."""
         self.founder.start()
 
     def _begin(self) -> None:
@@ -335,11 +341,12 @@ class Clients:
 
     @property
     def is_drained(self) -> bool:
-        """Whether everything acknowledged was deleted, or has not come for so long that it never will."""
+        """Return whether all acknowledged messages were deleted, or are missing for so long that they must be lost."""
         if not self.workload.is_draining:
             return False
         quiet_us = self.scheduler.now_us - self.workload.last_message_us
         has_running_send = any(producer.running is not None for producer in self.producers)
-        if quiet_us > DRAIN_PATIENCE_US and self.workload.is_searched_since(self.workload.last_message_us + HIDDEN_US):
+        visible_us = self.workload.last_message_us + ALL_VISIBLE_AFTER_US
+        if quiet_us > DRAIN_PATIENCE_US and self.workload.is_searched_since(visible_us):
             return True
         return quiet_us > DRAIN_QUIET_US and not self.workload.outstanding and not has_running_send

@@ -1,4 +1,4 @@
-"""The members of a run and the network between them, and what can only be said of all members together."""
+"""The members of a run, the network between them, and questions that need the state of all members."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from elasticq.sim.trace import Trace
 
 
 class Cluster:
-    """The members of a run, and the network between them.
+    """The members and proxies of a run, and the network between them.
 
-    processes: all that take calls of clients, members and proxies;
-    is_healed: no faults strike from now on; gone: by member id, the disks of members that were lost.
+    processes: the members and the proxies; clients call all of them. is_healed: the faults have ended.
+    gone: the contents of lost disks by member id.
     """
 
     def __init__(self, scenario: Scenario, scheduler: Scheduler, trace: Trace, observer: Observer) -> None:
@@ -60,12 +60,15 @@ class Cluster:
 
     @property
     def master(self) -> Member | None:
-        """The living master with the highest term; one with a lower term does not know yet that it is none."""
+        """Return the running master with the highest term, None if there is none.
+
+        A master with a lower term has been replaced and has not noticed it yet.
+        """
         return max(filter(_is_master, self.members), key=_term, default=None)
 
     @property
     def lost_voters(self) -> list[str]:
-        """Voters whose disks are lost for good."""
+        """Return the ids of the voters whose disks are lost for good. There must be a master."""
         master = self.master
         assert master is not None
         assert master.node is not None
@@ -73,7 +76,7 @@ class Cluster:
         return [each for each in master.node.replica.voters if each not in ids]
 
     def may_forget(self, member: Member) -> bool:
-        """Tell whether a member's data may be lost: the other voters have all of it, and are a quorum."""
+        """Return whether a member's data may be lost. The other voters must be a quorum and have all of it."""
         master = self.master
         if master is None or master.node is None:
             return False
@@ -88,7 +91,7 @@ class Cluster:
 
     @property
     def phases(self) -> set[str]:
-        """All phases that are on now, except ``TWO_AT_ONCE``, which only the injector knows."""
+        """Return the current phases, without ``TWO_AT_ONCE``, which only the injector knows."""
         found = set()
         master = self.master
         if master is None or master.node is None:

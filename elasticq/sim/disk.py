@@ -1,12 +1,10 @@
-"""A member's simulated disk: the real log and the real rows on files that are synced late and torn by a crash.
+"""The simulated disk of a member: the real log and the real rows, on files that a crash can tear.
 
-The same contract as a storage: records are appended under a token, and the
-token counts when a sync that began after the append is over. A crash keeps what
-was synced and some of the rest. The rows follow in SQLite's memory, a
-transaction at a time; what is under way in a crash never happened.
+It keeps the contract of a storage: records are appended under a token, and are durable after a sync that began after
+the append. A crash keeps all synced records and a random part of the others. The rows are written later to an
+in-memory SQLite database, one transaction at a time. A transaction that a crash interrupts has no effect.
 
-A member that lives in memory has a ``Memory`` in its place: all is durable when
-it is made, and gone with the process.
+A memory-only member has a ``Memory`` instead: its records are durable at once, and lost with the process.
 """
 
 import os
@@ -41,20 +39,20 @@ FETCH_US = (100, 20_000)
 
 
 class Copy(Struct, frozen=True):
-    """A snapshot: the bytes of a database of rows, and the place in the log that they stand for."""
+    """A snapshot: the bytes of a database of rows, and the position in the log up to which it reaches."""
 
     base: Base
     data: bytes
 
 
 class DurableView:
-    """What the synced records say, updated record by record, as the judges ask for it at each step."""
+    """The durable vote and entries. It is updated record by record, because the checks read it at each step."""
 
     def __init__(self) -> None:
         self.vote = Vote(0, None)
         self.entries: dict[int, Entry] = {}
         self.last_index = 0
-        self.base_index = 0  # the rows hold what is committed up to here, whatever the log has
+        self.base_index = 0  # the rows contain all committed entries up to this index
 
     def take(self, record: Record) -> None:
         match record:
@@ -74,9 +72,9 @@ class DurableView:
 
 
 class Disk:
-    """The log, the rows, and how long they take.
+    """The log and the rows of a member, and the durations of their operations.
 
-    unsynced: records with their tokens; the first of them may be written already.
+    unsynced: appended records that are not synced, with their tokens. The first ones may be written already.
     """
 
     def __init__(self, random: Random, rows_random: Random) -> None:
@@ -89,7 +87,7 @@ class Disk:
         self._connection = _database()
         self._open()
         self._log.load()
-        self.token = 0  # of the newest append
+        self.token = 0  # token of the newest append
         self.is_slow = False
 
     def _open(self) -> None:
@@ -103,7 +101,10 @@ class Disk:
         self.token = token
 
     def sync_us(self) -> int:
-        """Return how long a sync takes: 200 us to 30 ms, most about 1 ms; rarely a stall of 100 ms."""
+        """Return the duration of a sync: 200 us to 30 ms, mostly about 1 ms, rarely a stall of 100 ms.
+
+        A slow disk takes SLOW_DISK_FACTOR times as long, except in a stall.
+        """
         random = self.random.random()
         if random < SYNC_STALL_SHARE:
             return SYNC_STALL_US
@@ -111,12 +112,12 @@ class Disk:
         return duration_us * SLOW_DISK_FACTOR if self.is_slow else duration_us
 
     def write(self, count: int) -> None:
-        """Write the first ``count`` unsynced records to the file; they are not durable yet."""
+        """Write the first ``count`` unsynced records to the file. They are not durable yet."""
         self._log.append([record for record, _ in self.unsynced[self._written : count]])
         self._written = max(self._written, count)
 
     def sync(self, count: int) -> None:
-        """Make the first ``count`` unsynced records durable: those that were written when the sync began."""
+        """Make the first ``count`` unsynced records durable. They must have been written before the sync began."""
         self._log.sync()
         for record, _ in self.unsynced[:count]:
             self.view.take(record)
@@ -135,14 +136,14 @@ class Disk:
         return self.rows_random.randint(*FLUSH_US)
 
     def store_us(self) -> int:
-        """Return how long a transaction of the rows takes."""
+        """Return the duration of a transaction of the rows, in microseconds."""
         return self.rows_random.randint(SYNC_MIN_US, SYNC_MAX_US)
 
     def begin_rows(self) -> Batch | None:
         return self._rows.begin()
 
     def store_rows(self, batch: Batch) -> int:
-        """Store a batch as one transaction; return the index up to which the rows hold everything."""
+        """Store a batch in one transaction. Return the index up to which the rows then contain all entries."""
         self._connection.execute("BEGIN")
         for sql, parameters in batch.statements:
             self._connection.executemany(sql, parameters)
@@ -157,7 +158,7 @@ class Disk:
         return self.read(fetch.queue_id, fetch.sequences)
 
     def read(self, queue_id: int, sequences: list[int]) -> list[MessageStored]:
-        """Return the contents of these messages and of others in the same pages."""
+        """Return the contents of these messages, and of the other messages in the same pages."""
         found = []
         for sql, parameters in self._rows.fetch(queue_id, sequences):
             found += self._connection.execute(sql, parameters).fetchall()
@@ -166,12 +167,12 @@ class Disk:
     # --- snapshots ----------------------------------------------------------------
 
     def copy(self, index: int) -> Copy | None:
-        """Return a snapshot of the rows; None if they do not reach ``index``."""
+        """Return a snapshot of the rows, None if they do not reach ``index``."""
         base = read_base(self._connection)
         return Copy(base, self._connection.serialize()) if base.index >= index else None
 
     def install(self, copy: Copy, vote: Vote) -> Loaded:
-        """Put the copy in the place of log and rows. What was appended is synced first, so that the vote counts."""
+        """Replace log and rows by the copy. First sync the appended records, so the newest vote is kept."""
         if self.unsynced:
             self.write(len(self.unsynced))
             self.sync(len(self.unsynced))
@@ -185,7 +186,7 @@ class Disk:
     # --- life -------------------------------------------------------------------
 
     def crash(self, *, keeps_cache: bool = False) -> None:
-        """Lose what a power cut loses; with ``keeps_cache`` only the process died, and what it had written stays."""
+        """Lose what a power cut loses. keeps_cache: only the process died, so all written records are kept."""
         if keeps_cache:
             self._log.sync()
         else:
@@ -193,14 +194,14 @@ class Disk:
         self.unsynced, self._written = [], 0
 
     def load(self) -> Loaded:
-        """Read log and rows as a starting member does. The log's torn tail is cut; other damage must not happen."""
+        """Read log and rows like a starting member. The log cuts its torn end; other damage must not occur."""
         self.token, self.unsynced, self._written = 0, [], 0
         self._open()
         image = self._log.load()
         applied, rows = self._rows.load(self._connection)
         durable = compose(image.vote, image.entries, applied)
         if 0 < image.last_index < applied.index:
-            self._log.reset(image.vote)  # as SqliteStorage does: it cannot be continued where it ends
+            self._log.reset(image.vote)  # as in SqliteStorage: the log ends before the rows, so it cannot be continued
         before, self.view = self.view, DurableView()
         self.view.vote = image.vote
         self.view.last_index = self.view.base_index = applied.index
@@ -211,17 +212,17 @@ class Disk:
 
 
 class Memory(Disk):
-    """The disk of a member that lives in memory: it keeps nothing."""
+    """The disk of a memory-only member. It loses everything in a crash."""
 
     def append(self, records: list[Record], token: int) -> None:
         for record in records:
             self.view.take(record)
 
     def forget_log(self, index: int) -> None:
-        """There is nothing to free."""
+        """Do nothing: there is no log file."""
 
     def take(self, committed: Committed) -> None:
-        """There are no rows: the node keeps all contents itself."""
+        """Do nothing: there are no rows, because the node keeps all contents in memory."""
 
     def crash(self, *, keeps_cache: bool = False) -> None:
         self.view = DurableView()
@@ -241,7 +242,7 @@ class Memory(Disk):
 
 
 def copy_of_memory(state: State, base: Base) -> Copy:
-    """Return a snapshot of what a member has in memory; all of it must be committed."""
+    """Return a snapshot of a state in memory. All of it must be committed."""
     connection = _database()
     rows = Rows()
     rows.take_part(Committed(base.index, base.term, base.time_ms, [], base.voters))
@@ -255,7 +256,7 @@ def copy_of_memory(state: State, base: Base) -> Copy:
 
 
 def in_a_fork(make: Callable[[], Copy]) -> Copy:
-    """Return what ``make`` makes in a fork of this process, where a node may take back what is not committed."""
+    """Return the result of ``make``, called in a fork of this process. In the fork it may roll back a node."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -266,9 +267,9 @@ def in_a_fork(make: Callable[[], Copy]) -> Copy:
             os._exit(0)
     os.close(writer)
     with os.fdopen(reader, "rb") as pipe:
-        told = pipe.read()
+        encoded = pipe.read()
     os.waitpid(child, 0)
-    return msgspec.msgpack.decode(told, type=Copy)
+    return msgspec.msgpack.decode(encoded, type=Copy)
 
 
 def _database(data: bytes = b"") -> sqlite3.Connection:
@@ -280,7 +281,7 @@ def _database(data: bytes = b"") -> sqlite3.Connection:
 
 
 def _everything(copy: Copy) -> Iterator[Mutation]:
-    """Yield the rows of a snapshot, then every message once more with its content."""
+    """Yield the mutations for the rows of a snapshot, then each message again with its content."""
     connection, rows = _database(copy.data), Rows()
     _, mutations = rows.load(connection)
     yield from mutations

@@ -1,4 +1,4 @@
-"""A simulated operator of schedules: gives messages that wait for their time another one, or cancels them."""
+"""The simulated client that changes or cancels the delivery time of scheduled messages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ CANCEL_SHARE: Final = 0.4
 
 
 class Dispatcher(Client):
-    """Acts on one message at a time, which may have been received, cancelled or deleted meanwhile."""
+    """A client that reschedules or cancels one message at a time.
+
+    Somebody may have received, cancelled or deleted that message before.
+    """
 
     def start(self) -> None:
         self.scheduler.schedule(self.random.randint(*PAUSE_US), self._act)
@@ -41,7 +44,10 @@ class Dispatcher(Client):
             self.begin(command, None, lambda result: self.start())
 
     def _cancel(self, queue: LoadQueue, message_id: str, body: str) -> None:
-        """A cancelled message is a deleted one; whether one that was not found was cancelled before nobody knows."""
+        """Cancel a message; the history records it as a delete.
+
+        If the message is not found, the outcome is unknown: an earlier attempt may have cancelled it.
+        """
         now_us = self.scheduler.now_us
         event = Delete(client=self.name, queue=queue.name, invoke_us=now_us, message_id=message_id, receipt_handle="")
         self.workload.deleting(body)

@@ -1,11 +1,10 @@
-"""What goes wrong, as data: a seed makes a list of faults by swarm testing, and a run only reads it.
+"""The faults of a run as data, drawn from a seed by swarm testing.
 
-So a failing run can be replayed, and shrunk by leaving faults out. Faults that
-aim ("crash the master") name a role here and find their member when they strike,
-which is deterministic for a given list.
+A run only reads this list. So a failing run can be replayed, and shrunk by removing faults. A fault such as "crash the
+master" names a role. Its member is chosen when the fault strikes; this is deterministic for a given list.
 
-Swarm testing: each kind is on or off for the whole of a seed, so that seeds
-differ in character (Groce et al. 2012); a mix of everything always looks alike.
+In swarm testing each kind of fault is on or off for a whole seed (Groce et al. 2012). So seeds differ strongly, while
+runs with all kinds of faults would all be similar.
 """
 
 from random import Random
@@ -17,16 +16,18 @@ from elasticq.node.settings import Mode
 from elasticq.sim.phases import possible
 from elasticq.sim.queues import FEATURES, GROUPS, PARTITIONS, PRIORITIES, SCHEDULES, SHARES, TOPICS
 
-LOAD_FROM_MS = 4_000  # the first master is elected and the queues exist
+LOAD_FROM_MS = 4_000  # by this time the first master is elected and the queues exist
 HEAL_MS = 46_000
 DURATION_MS = 60_000
 
 
 class Fault(Struct, frozen=True, omit_defaults=True):
-    """One fault from ``at_ms`` to ``until_ms`` on the member number ``member`` (-1: it finds its own).
+    """One fault from ``at_ms`` to ``until_ms``.
 
-    peer: the other end of a cut; amount: of a clock jump or an advance in ms, or 1 where a crash is a reboot.
-    phase: the phase that it waits for, from ``at_ms`` for at most PHASE_PATIENCE_MS; its length stays the same.
+    member: the number of the member or proxy, -1 if the fault chooses its own. peer: the member at the other end of a
+    cut. amount: the milliseconds of a clock jump or an advance; 1 for a crash that reboots the machine.
+    phase: the phase that the fault waits for, from ``at_ms`` on and for at most PHASE_PATIENCE_MS. Waiting does not
+    change its duration.
     """
 
     at_ms: int
@@ -39,10 +40,13 @@ class Fault(Struct, frozen=True, omit_defaults=True):
 
 
 class Bounds(Struct, frozen=True, omit_defaults=True):
-    """Bounds of the members: what they keep in memory, send at once and put into one entry."""
+    """The bounds of the members: memory for contents, entries in flight to a follower, bytes of an entry.
 
-    memory_bytes: int = 8_192  # so little that contents leave memory and are fetched
-    in_flight_entries: int = 64  # so few that the log of a member that is down is not waited for
+    is_relaxed: the members allow what the limits of SQS forbid (RELAXED instead of STRICT).
+    """
+
+    memory_bytes: int = 8_192  # so small that contents leave memory and must be fetched
+    in_flight_entries: int = 64  # so small that the master does not keep its log for a member that is down
     batch_bytes: int = 1_048_576
     is_relaxed: bool = False
 
@@ -51,15 +55,15 @@ USUAL = Bounds()
 
 
 class Scenario(Struct, frozen=True):
-    """All that decides a run.
+    """All parameters of a run. Two runs of equal scenarios are equal.
 
-    is_founded_by_meeting: members know how many they are and find each other; else each is given its voters.
-    volatile: the numbers of members that live in memory; spares: how many members join later.
-    features: what clients use besides two standard queues, see queues.py; hold_ms: how long members hold calls;
-    broken_link_ms: the silence after which a voter without a link to the master may help another one.
-    nameless_share: of calls have no GUID; their clients wait longer, and do not try again.
-    lost_reply_share: of replies that members give and clients do not get; they make the call again.
-    proxies: how many there are beside the members; clients call through them, too.
+    - is_founded_by_meeting: members know their number and find each other; otherwise each gets a list of the voters.
+    - volatile: the numbers of the memory-only members. spares: how many members may join later.
+    - features: what clients use in addition to two standard queues, see queues.py.
+    - hold_ms, broken_link_ms: as in NodeSettings.
+    - nameless_share: the share of calls without an invocation id. Their clients wait longer and do not retry.
+    - lost_reply_share: the share of replies that clients do not get. They repeat the call.
+    - proxies: the number of proxies. Clients also call these.
     """
 
     seed: int
@@ -101,11 +105,11 @@ MEMBER_KINDS = ("join", "leave", "wipe", "stop", "transfer")
 OTHER_KINDS = ("pause", "pause_master", "loss_burst", "slow_disk", "clock_jump", "advance")
 KINDS = (*CRASH_KINDS, *NETWORK_KINDS, *OTHER_KINDS, *MEMBER_KINDS)
 PROXY_KINDS = ("crash_proxy", "stop_proxy", "pause_proxy", "cut_proxy")
-"""Kinds of fault on the proxy number ``member``; it is cut from the member number ``peer``, or from all."""
+"""The kinds of fault of the proxy number ``member``. A cut is between it and the member ``peer``, or all members."""
 KINDS_ALONE = ("crash", "crash_all", "restart", "crash_appending_master", "pause", "slow_disk", "advance")
-"""Kinds of fault for a cluster of one, which has nobody to be cut from and no clock but its own."""
+"""The kinds of fault in a cluster of one member. It has no links and no second clock."""
 EARLY_KINDS = ("crash", "restart", "cut", "isolate", "loss_burst")
-"""Kinds of fault that may strike while a cluster is being founded."""
+"""The kinds of fault that may strike while the cluster is founded."""
 DEPOSING_KINDS = ("crash_master", "isolate_master", "cut_master_from_majority", "pause_master", "crash_all")
 BACKGROUND = ("loss", "duplicates", "stragglers", "wild_clock")
 
@@ -131,15 +135,15 @@ _AMOUNTS = {"clock_jump": (-_WALL_SKEW_MS, _WALL_SKEW_MS), "advance": _ADVANCE_M
 _SPARES_MAX = 2
 _LOG_KEPT_BYTES = (4_096, 16_384)
 PHASE_PATIENCE_MS = 8_000
-_PHASE_SHARE = 0.35  # of faults wait for a phase
-_FOCUS_SHARE = 0.3  # of scenarios mix what the rarest findings came from
+_PHASE_SHARE = 0.35  # share of faults that wait for a phase
+_FOCUS_SHARE = 0.3  # share of scenarios that use the faults and features that led to the rarest findings
 _FOCUS_KINDS = ("wipe", "transfer", "advance", "clock_jump")
 _FOCUS_FEATURES = ("leases", "fifo", "dead_letters", "move_tasks")
 _PRIORITIES_SHARE = 0.25
 _SHARES_SHARE = 0.2
 _SCHEDULES_SHARE = 0.2
 _GROUPS_SHARE = 0.2
-_PARTITIONS_SHARE = 0.3  # of scenarios, and of those the ones with a FIFO queue
+_PARTITIONS_SHARE = 0.3  # share of scenarios; only those with a FIFO queue get partitions
 _MEMORY_BYTES = (0, 1_024, 65_536, 64 * 1_048_576)
 _IN_FLIGHT_ENTRIES = (1, 8, 4_096)
 _BATCH_BYTES = (1, 512, 1_048_576)
@@ -148,7 +152,7 @@ _BROKEN_LINK_MS = (180, 180, 180, 700)
 _NAMELESS_SHARES = (0.0, 0.0, 0.2, 0.6)
 _LOST_REPLY_SHARES = (0.0, 0.0, 0.05, 0.3)
 _EARLY_FROM_MS = 100
-_TOPICS_SHARE = 0.2  # drawn apart, so that seeds without topics stay as they were
+_TOPICS_SHARE = 0.2  # drawn from its own stream, so it does not change the other features of a seed
 _PROXIES = (0, 0, 0, 0, 1, 2)
 _PROXY_FAULTS = (2, 5)
 
@@ -167,9 +171,9 @@ def scenario(
     proxies: int | None = None,
     is_mixed: bool = False,
 ) -> Scenario:
-    """Return the scenario of ``seed``; arguments that are given replace what the swarm would draw.
+    """Return the scenario of ``seed``. Arguments other than the defaults replace what the seed would draw.
 
-    is_mixed: members have other bounds than the usual ones.
+    is_mixed: draw the members' bounds, too, instead of using the usual ones.
     """
     random = Random(f"{seed}/faults")
     focus = Random(f"{seed}/focus")
@@ -244,7 +248,7 @@ def scenario(
 
 
 def _waiting(random: Random, faults: list[Fault], phases: tuple[str, ...]) -> list[Fault]:
-    """Return the faults, some of which now wait for a phase."""
+    """Return the faults, and let a random share of them wait for a phase."""
     return [
         replace(fault, phase=random.choice(phases))
         if fault.at_ms >= LOAD_FROM_MS and random.random() < _PHASE_SHARE
@@ -274,7 +278,7 @@ def _mode(random: Random, members: int) -> Mode:
 
 
 def _volatile(random: Random, members: int) -> tuple[int, ...]:
-    """Return which members live in memory: now and then one of several, as it forgets all with each crash."""
+    """Return the numbers of the memory-only members: at most one, because it loses its data in each crash."""
     return (random.randrange(members),) if members > 1 and random.random() < 0.2 else ()
 
 
@@ -286,7 +290,7 @@ def _early(random: Random, members: int) -> Fault:
 
 
 def _of_proxy(random: Random, proxies: int, members: int, heal_ms: int) -> Fault:
-    """Return a fault of a proxy; half of the cuts are from all members."""
+    """Return a fault of a proxy. Half of the cuts separate it from all members."""
     fault = _fault(random, random.choice(PROXY_KINDS), proxies, heal_ms)
     return replace(fault, peer=random.randrange(members) if random.random() < 0.5 else -1)
 
@@ -297,7 +301,10 @@ def _swarm(random: Random, kinds: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _skews(random: Random, members: int, has_wild_clock: bool) -> tuple[int, ...]:
-    """Return how far wall clocks are off: half a second, and perhaps one by hours; two such could outvote the sane."""
+    """Return by how many milliseconds each wall clock is wrong: up to half a second, and at most one by hours.
+
+    Two clocks wrong by hours could be the majority.
+    """
     skews = [random.randint(-_WALL_SKEW_MS, _WALL_SKEW_MS) for _ in range(members)]
     if has_wild_clock:
         skews[random.randrange(members)] = random.randint(*_WILD_CLOCK_MS)

@@ -1,4 +1,4 @@
-"""Files in memory that lose what a power cut loses."""
+"""The simulated files of a disk. They are in memory, and a crash loses what a power cut loses."""
 
 from random import Random
 
@@ -9,9 +9,10 @@ PADDING_BYTES = 4_096
 
 
 class PaddedFile:
-    """data: with the zeros behind what was appended; end: where the next append goes.
+    """A file with zeros after its appended bytes.
 
-    synced_end: the end at the last sync, before which a power cut takes nothing.
+    data: all bytes, zeros included. end: where the next append starts.
+    synced_end: the ``end`` at the last sync. A power cut loses nothing before it.
     """
 
     __slots__ = ("data", "end", "synced_end")
@@ -21,7 +22,7 @@ class PaddedFile:
         self.end = self.synced_end = 0
 
     def write(self, data: bytes, padding_bytes: int) -> None:
-        """Write behind what was appended; where the file gets longer, so many zeros stand behind."""
+        """Append ``data``, over the zeros. If this makes the file longer, add ``padding_bytes`` zeros after it."""
         past = self.end + len(data)
         if past > len(self.data):
             self.data += bytes(past + padding_bytes - len(self.data))
@@ -29,13 +30,13 @@ class PaddedFile:
         self.end = past
 
     def cut(self, size_bytes: int) -> None:
-        """Cut the file, behind which the next append goes."""
+        """Cut the file to ``size_bytes``. The next append starts there."""
         del self.data[size_bytes:]
         self.end = size_bytes
 
 
 class _File(PaddedFile):
-    """synced_bytes: how long the file was at the last sync, zeros included."""
+    """A simulated file. synced_bytes: its length at the last sync, zeros included."""
 
     __slots__ = ("synced_bytes",)
 
@@ -48,7 +49,7 @@ class _File(PaddedFile):
 
 
 class SimulatedFiles(Files):
-    """Files whose names are durable at once, and whose contents are durable when synced."""
+    """The files of one disk. Their names are durable at once, their contents after a sync."""
 
     def __init__(self) -> None:
         self._files: dict[str, _File] = {}
@@ -81,7 +82,7 @@ class SimulatedFiles(Files):
         del self._files[name]
 
     def crash(self, random: Random) -> None:
-        """Keep a random prefix of what was not synced; now and then one of its sectors reads as zeros."""
+        """Keep a random prefix of each file's unsynced bytes. Sometimes overwrite one of its sectors with zeros."""
         for file in self._files.values():
             begin = file.synced_end
             end = begin + random.randint(0, file.end - begin)

@@ -1,9 +1,9 @@
-"""A simulated consumer of a group: the client's real core, with a clock of its own, that acts on what it holds.
+"""A simulated consumer of a group. It uses the real core of the client, ``GroupState``, and has its own clock.
 
-It calls as the client does: heartbeats when its core wants them, a waiting one beside them, and acts under the tokens
-that it may act with. Between asking its core and sending the act some time passes, in which it may be paused, so that
-acts of consumers that hold nothing any more reach the server, too. When it is killed or has left, another life of it
-joins as another consumer.
+It makes the client's calls: heartbeats when the core wants them, one more heartbeat that waits at the server, and acts
+(receives and deletes) under its tokens. Between the core's permission and the act some time passes. The consumer may
+be paused meanwhile, so the server also gets acts of consumers that have lost their assignment. After a kill or a leave
+the process joins the group again as another consumer.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from elasticq.sim.workload import Workload
 
 LOST: Final = (ElasticqUnknownConsumer, ElasticqGroupDoesNotExist)
 RATES: Final = (1.0, 1.0, 0.9, 0.9, 1.05)
-"""How fast consumers' clocks go: what is promised holds for one that is 10 % slow."""
+"""The speeds of consumers' clocks. The guarantees of consumer groups hold for clocks that are up to 10 % slow."""
 START_US, STOP_US, REJOIN_US = (0, 200_000), (0, 900_000), (50_000, 2_000_000)
 THINK_US, SENDING_US = (20_000, 500_000), (0, 60_000)
 WAITS_S: Final = (1, 2, 5)
 WAIT_AGAIN_US: Final = 60_000
-BEAT_US: Final = 600_000  # after which a heartbeat is made anew
+BEAT_US: Final = 600_000  # the timeout of a heartbeat; the consumer then makes a new one
 
 
 class Caller(Client):
-    """One of a consumer's connections: it lives, sleeps and loses the network with its consumer.
+    """One connection of a consumer. It ends, pauses and loses the network together with the consumer.
 
-    refusal: the error that the call which has just ended was answered with.
+    refusal: the error that answered the call, set only while that answer is handled.
     """
 
     def __init__(self, body: Consumer, name: str) -> None:
@@ -54,7 +54,7 @@ class Caller(Client):
         self.refusal: SqsError | None = None
 
     def start(self) -> None:
-        """Do nothing: its consumer sets it to work."""
+        """Do nothing: the consumer starts each call."""
 
     def _attempt(self, number: int) -> None:
         self.body.awake(partial(super()._attempt, number))
@@ -79,7 +79,7 @@ class Caller(Client):
 
     def _take(self, ticket: Ticket, outcome: Result | SqsError) -> None:
         if isinstance(outcome, ReceiptHandleIsInvalid):
-            outcome = QueueDoesNotExist()  # as the queue may have been made anew: to other clients it is a finding
+            outcome = QueueDoesNotExist()  # the queue may have been recreated; other clients' checks report this error
         if isinstance(outcome, SqsError) and not isinstance(outcome, ServiceUnavailable):
             self.refusal = outcome
         if self.body.is_calm:
@@ -89,14 +89,18 @@ class Caller(Client):
 
 
 class Beat(Caller):
-    """Makes heartbeats, each in one attempt: a late one is worth less than a new one."""
+    """A connection for heartbeats. Each gets one attempt, because a new heartbeat is better than a late one."""
 
     timeout_us = BEAT_US
     patience_us = 0
 
 
 class Life:
-    """A consumer from its start to its end; ``is_over``: whatever still comes for it is dropped."""
+    """A consumer from its start to its end.
+
+    open: the assignments that it holds, by token. hold_until_us: when they end by its own clock, in true time.
+    is_over: the consumer has ended; later events are dropped.
+    """
 
     def __init__(self, body: Consumer, number: int) -> None:
         name = f"{body.name}.{number}"
@@ -113,7 +117,11 @@ class Life:
 
 
 class Consumer:
-    """A process that is a consumer of the group for as long as it lives."""
+    """A process that takes part in the group, as a new consumer after each restart.
+
+    rate: the speed of its clock. is_cut: it has no network. is_calm: it is not disturbed any more.
+    backlog: what it does when it resumes. life: the current consumer, None while the process is down.
+    """
 
     def __init__(self, cluster: Cluster, workload: Workload, record: GroupRecord, name: str, weight: int) -> None:
         self.cluster = cluster
@@ -133,15 +141,15 @@ class Consumer:
 
     @property
     def id(self) -> str:
-        """The ConsumerId of this life; empty if it has none."""
+        """Return the current ConsumerId, empty if there is none."""
         return "" if self.life is None else self.life.core.view.consumer_id
 
     def holds(self, queue: str) -> bool:
-        """Tell whether it holds this now, or a partition of it."""
+        """Return whether the consumer holds this queue or one of its partitions."""
         held = [] if self.life is None else list(self.life.open.values())
         return any(each.resource.split("/")[0] == queue for each in held)
 
-    # --- its clock --------------------------------------------------------------------
+    # --- clock ------------------------------------------------------------------------
 
     @property
     def now_ms(self) -> float:
@@ -150,17 +158,17 @@ class Consumer:
     def _true_us(self, own_ms: float) -> int:
         return int(own_ms * 1_000 / self.rate)
 
-    # --- its life ---------------------------------------------------------------------
+    # --- life -------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin to live, unless it does."""
+        """Start the process, unless it runs."""
         if self.life is None:
             self.lives += 1
             self.life = Life(self, self.lives)
             self._settle()
 
     def kill(self) -> None:
-        """End at once, as a process does that is killed."""
+        """End at once, like a killed process."""
         life = self.life
         if life is None:
             return
@@ -172,7 +180,7 @@ class Consumer:
         self.backlog.clear()
 
     def leave(self) -> None:
-        """Stop everything, leave the group, and come back some time later."""
+        """Stop all work, leave the group, and join it again later."""
         life = self.life
         if life is not None and not life.is_leaving:
             life.is_leaving = True
@@ -189,18 +197,18 @@ class Consumer:
             self.awake(action)
 
     def mend(self) -> None:
-        """Have the network back."""
+        """End the cut from the network."""
         self.is_cut = False
 
     def calm(self) -> None:
-        """Live without disturbance from now on."""
+        """End all disturbances for the rest of the run, and start the process if it is down."""
         self.is_calm = True
         self.mend()
         self.resume()
         self.start()
 
     def awake(self, action: Callable[[], None]) -> None:
-        """Do it now, or when the process runs again; it is dropped where the life ends before."""
+        """Run ``action`` now, or when the process resumes. Drop it if the consumer ends before."""
         if self.life is None:
             return
         if self.is_paused:
@@ -221,10 +229,10 @@ class Consumer:
         guarded = self._of_this_life(action)
         self.scheduler.schedule(delay_us, lambda: self.awake(guarded))
 
-    # --- what its core wants ----------------------------------------------------------
+    # --- steps of the core ------------------------------------------------------------
 
     def _settle(self) -> None:
-        """Do what the core wants now, and come back when it may want something by itself."""
+        """Do the steps that the core wants now, and schedule the next check."""
         life = self.life
         assert life is not None
         core = life.core
@@ -241,7 +249,7 @@ class Consumer:
         if hold_until_ms is not None:
             life.hold_until_us = self._true_us(hold_until_ms)
         if life.is_leaving and not core.acting:
-            self._say_good_bye(life)
+            self._leave_group(life)
         else:
             self._call(life)
         self._sleep(life, hold_until_ms)
@@ -268,7 +276,7 @@ class Consumer:
         self._later(self.random.randint(*THINK_US), partial(self._act, life, assignment))
 
     def _close(self, life: Life, held: Held) -> None:
-        """It holds this no more; its own clock may have reached the end of its hold while it slept."""
+        """Record the end of a hold. If the consumer was paused, the hold may have ended earlier by its own clock."""
         now_us = self.scheduler.now_us
         held.until_us = max(held.from_us, min(now_us, life.hold_until_us or now_us))
         life.open.pop(held.token, None)
@@ -330,7 +338,7 @@ class Consumer:
     def _renewed(self, consumer: str, sent_us: int) -> None:
         self.record.events.append(Renewed(sent_us, consumer, self.scheduler.now_us))
 
-    def _say_good_bye(self, life: Life) -> None:
+    def _leave_group(self, life: Life) -> None:
         consumer = life.core.view.consumer_id
         if not consumer:
             self._gone(life, None)
@@ -345,7 +353,7 @@ class Consumer:
     # --- acts -------------------------------------------------------------------------
 
     def _act(self, life: Life, assignment: Assignment) -> None:
-        """Receive under the token, and later delete: what is asked before is what the client asks."""
+        """Receive under the token, and delete a message later. Ask the core for permission as the client does."""
         if assignment.token not in life.open:
             return
         if life.acting.running is not None or not life.core.may_act(assignment.token, self.now_ms):
@@ -393,7 +401,7 @@ class Consumer:
 
 
 def view_of(result: GroupViewResult) -> View:
-    """Return the view as the client reads it from an answer."""
+    """Return the view that the client gets from an answer."""
     return View(
         result.consumer_id,
         result.version,

@@ -1,4 +1,4 @@
-"""What the masters decided of consumer groups, as the committed entries of the log tell, for the judge of groups."""
+"""The decisions of the masters about consumer groups, read from the committed log entries, for checks/groups.py."""
 
 from __future__ import annotations
 
@@ -28,39 +28,42 @@ from elasticq.engine.stored.consumer_group_rows import (
 )
 
 PREFIX = "shared-"
-"""What the names of the groups' queues begin with; no other queue's does."""
+"""The prefix of the names of the group's queues. No other queue has it."""
 
-Telling = GroupMutation | m.QueueCreated | m.QueueDeleted | m.TookOver | m.ClockAdvanced
+Relevant = GroupMutation | m.QueueCreated | m.QueueDeleted | m.TookOver | m.ClockAdvanced
 
 
 class GroupLog:
-    """The decisions on the one group of a run, in the order of the log."""
+    """The decisions about the group of a run, in the order of the log."""
 
     def __init__(self) -> None:
         self.decisions: list[Event] = []
-        self.advances: list[Jump] = []  # of the clock that tests turn
+        self.advances: list[Jump] = []  # of cluster time, by AdvanceClock
         self.left: set[str] = set()  # consumers that asked to leave
-        self._made: dict[tuple[int, int], tuple[int, int, list[Telling]]] = {}  # (index, term) -> (cluster ms, true us)
+        # (index, term) -> (cluster ms, true us, mutations)
+        self._made: dict[tuple[int, int], tuple[int, int, list[Relevant]]] = {}
         self._resources: dict[int, list[str]] = {}  # by queue id
         self._weights: dict[int, int] = {}
-        self._wanted_by: dict[int, int | None] = {}  # by token; None: not revoked
-        self._of_token: dict[int, str] = {}  # the resource
+        self._wanted_by: dict[
+            int, int | None
+        ] = {}  # token -> consumer that shall get the resource next; None: not revoked
+        self._of_token: dict[int, str] = {}  # token -> resource
         self._max_per_consumer = 0
         self._ahead_ms = 0
 
     def proposed(self, place: tuple[int, int], made: list[m.Mutation], time_ms: int, now_us: int) -> None:
-        """A master made the entry at this index and term."""
-        told: list[Telling] = [each for each in made if isinstance(each, Telling)]
-        if told:
-            self._made[place] = time_ms, now_us, told
+        """Record the mutations of an entry that a master made. place: its index and term."""
+        relevant: list[Relevant] = [each for each in made if isinstance(each, Relevant)]
+        if relevant:
+            self._made[place] = time_ms, now_us, relevant
 
     def committed(self, place: tuple[int, int]) -> None:
-        """The entry there is committed; each is told once, in the order of the log."""
-        time_ms, at_us, told = self._made.pop(place, (0, 0, []))
-        for mutation in told:
+        """Record that the entry at ``place`` is committed. Called once for each entry, in the order of the log."""
+        time_ms, at_us, relevant = self._made.pop(place, (0, 0, []))
+        for mutation in relevant:
             self._decided(mutation, time_ms, at_us)
 
-    def _decided(self, mutation: Telling, time_ms: int, at_us: int) -> None:
+    def _decided(self, mutation: Relevant, time_ms: int, at_us: int) -> None:
         decisions = self.decisions
         match mutation:
             case m.TookOver():

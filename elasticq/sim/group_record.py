@@ -1,4 +1,4 @@
-"""What the consumers of a group and its operator did in a run, beside what the log tells, and how the group is set."""
+"""The record of a group's consumers and its operator, in addition to the log, and the settings of the group."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from elasticq.sim.queues import ENDPOINT
 GROUP: Final = "sharing"
 SESSIONS_MS: Final = (2_000, 2_000, 4_000)
 DELAYS_MS: Final = (0, 0, 400)
-PARTITIONS_SHARE: Final = 0.3  # of groups
+PARTITIONS_SHARE: Final = 0.3  # share of groups whose consumers divide partitions
 STREAM: Final = f"{PREFIX}stream.fifo"
 
 
 class GroupRecord(Struct):
-    """drained: the consumers whose weight an operator set to 0."""
+    """The events of a run's group. drained: the consumers whose weight an operator set to 0."""
 
     log: GroupLog
     events: list[Event] = field(default_factory=list)
@@ -30,9 +30,9 @@ class GroupRecord(Struct):
 
 
 class GroupPlan(Struct, frozen=True):
-    """The group of a run, as its seed draws it: of some queues, or of the partitions of one.
+    """The group of a run, drawn from its seed. Its consumers divide several queues or the partitions of one queue.
 
-    resources: as consumers know them; weights: of the consumers; partitions: 0 for a group of queues.
+    resources: the names of what consumers hold. weights: of the consumers. partitions: 0 for a group of queues.
     """
 
     queues: list[str]
@@ -44,7 +44,7 @@ class GroupPlan(Struct, frozen=True):
     partitions: int
 
     def create(self, queue: str) -> CreateQueue:
-        """Return the command that makes a queue of the group."""
+        """Return the command that creates a queue of the group."""
         if not self.partitions:
             return CreateQueue(queue_name=queue)
         attributes = {"FifoQueue": "true", "ContentBasedDeduplication": "true", PARTITIONS: str(self.partitions)}
@@ -52,12 +52,15 @@ class GroupPlan(Struct, frozen=True):
 
     @property
     def quiet_us(self) -> int:
-        """How long after the last fault everything must be shared out: two sessions, the grace, and some calls."""
+        """Return the time after the last fault at which all resources must be assigned.
+
+        It consists of two sessions, the rebalance delay, and 4 s for the grace and some calls.
+        """
         return 1_000 * (2 * self.session_ms + self.delay_ms + 4_000)
 
 
 def plan(seed: int) -> GroupPlan:
-    """Return the group of a seed."""
+    """Return the group of a seed. The same seed always gives the same group."""
     random = Random(f"{seed}/group plan")
     consumers = random.randint(2, 4)
     weights = [1] * consumers

@@ -1,8 +1,8 @@
-"""A simulated consumer group with its consumers, what goes wrong with these, and the judge of it (checks/groups.py).
+"""A simulated consumer group: its consumers, their faults, and the check of its history by checks/groups.py.
 
-The consumers are in group_consumer.py. Beside what strikes the members, consumers are killed, paused, cut from the
-network and made to leave, and an operator moves resources, drains consumers and makes queues anew. All of it ends
-with the faults of the run, so that at its end the group has been left in peace.
+The consumers are in group_consumer.py. In addition to the faults of the members, consumers are killed, paused, cut
+from the network, or leave. An operator moves resources, drains consumers and recreates queues. All this ends shortly
+before the faults of the members do, so the group can settle before the run ends.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ from elasticq.sim.group_record import GROUP, STREAM, GroupRecord, plan, url_of
 from elasticq.sim.queues import GROUPS
 from elasticq.sim.workload import Workload
 
-FIFO_GROUPS: Final = 9  # of messages
+FIFO_GROUPS: Final = 9  # the number of message groups in the partitioned queue
 SEND_US: Final = (50_000, 400_000)
 FAULTS: Final = (8, 20)
 LENGTH_US: Final = (100_000, 6_000_000)
 ANEW_US: Final = (10_000, 400_000)
-CALM_MS: Final = 1_000  # before the members are healed nothing more is done to consumers
+CALM_MS: Final = 1_000  # the faults of consumers end this long before those of members
 KINDS: Final = ("kill", "kill", "pause", "pause", "cut", "cut", "leave", "move", "drain", "anew", "anew")
 
 
 class Insisting(Client):
-    """Makes calls until they are answered, if only with an error, which is no answer (None) to whoever asked."""
+    """A client that repeats each call until it is answered with a result or an error."""
 
     is_refused = False
 
     def start(self) -> None:
-        """Do nothing: others set it to work."""
+        """Do nothing: other parts start each call."""
 
     def answered(self, ticket: Ticket, outcome: Result | SqsError) -> None:
         self.is_refused = isinstance(outcome, SqsError)
@@ -52,6 +52,8 @@ class Insisting(Client):
         self.is_refused = False
 
     def insist(self, command: Command, done: Callable[[Result | None], None]) -> None:
+        """Repeat a call until it is answered. done: gets the result, or None for an error."""
+
         def ended(result: Result | None) -> None:
             if result is None and not self.is_refused:
                 self.insist(command, done)
@@ -62,7 +64,7 @@ class Insisting(Client):
 
 
 class GroupProducer(Client):
-    """Sends messages to the queues of the group."""
+    """A producer for the queues of the group."""
 
     def __init__(self, cluster: Cluster, workload: Workload, name: str, queues: list[str]) -> None:
         super().__init__(cluster, workload, name)
@@ -80,7 +82,7 @@ class GroupProducer(Client):
 
 
 class GroupClients:
-    """The group of a run with all its clients; none without the feature."""
+    """The group of a run with all its clients. Scenarios without the feature ``groups`` have none."""
 
     def __init__(self, cluster: Cluster, workload: Workload, log: GroupLog) -> None:
         self.cluster = cluster
@@ -113,7 +115,7 @@ class GroupClients:
             self._found(commands)
 
     def _found(self, commands: list[Command]) -> None:
-        """Make queues and group one by one, then let the consumers join."""
+        """Create the queues and the group one by one, then start the consumers and schedule their faults."""
         if commands:
             command, *others = commands
             self.founder.insist(command, lambda _: self._found(others))
@@ -131,14 +133,14 @@ class GroupClients:
             self.scheduler.schedule_at(self.random.randint(1_000 * LOAD_FROM_MS, self.calm_us), self._strike)
         self.scheduler.schedule_at(self.calm_us, self._calm)
 
-    # --- what goes wrong with consumers -------------------------------------------------
+    # --- the faults of consumers --------------------------------------------------------
 
     def _strike(self) -> None:
         consumer, kind = self.random.choice(self.consumers), self.random.choice(KINDS)
         length_us = self.random.randint(*LENGTH_US)
         self.cluster.trace.note("group fault", kind, consumer.name)
         end: Callable[[], None] | None = None
-        if kind == "anew" and (holder := self._make_anew()) is not None:
+        if kind == "anew" and (holder := self._recreate_queue()) is not None:
             consumer, kind = holder, self.random.choice(("pause", "cut", "leave"))
         match kind:
             case "kill":
@@ -174,8 +176,11 @@ class GroupClients:
         if isinstance(result, GroupChangedResult):
             self.record.drained.add(consumer)
 
-    def _make_anew(self) -> Consumer | None:
-        """Delete a queue and make it again soon; return its holder, that something may keep it from hearing of it."""
+    def _recreate_queue(self) -> Consumer | None:
+        """Delete a queue and recreate it soon. Return its holder, so a fault can hide the deletion from it.
+
+        Return None if another queue is being recreated, or if nobody holds this one.
+        """
         if self.is_making:
             return None
         self.is_making = True
@@ -191,10 +196,10 @@ class GroupClients:
     def _made(self, result: Result | None) -> None:
         self.is_making = False
 
-    # --- the judge --------------------------------------------------------------------
+    # --- the check --------------------------------------------------------------------
 
     def judge(self, jumps: list[Jump]) -> None:
-        """Judge the whole history, at the end of the run; ``jumps``: of the cluster's clock."""
+        """Check the whole history at the end of the run. jumps: the jumps of cluster time."""
         if not self.has_begun:
             return
         log = self.record.log

@@ -1,7 +1,7 @@
-"""Makes the scenario's faults happen, and undoes them.
+"""The injector: it starts and ends the faults of the scenario.
 
-A fault that aims at a role finds its member when it strikes. An armed one
-("crash whoever votes next") waits for its moment until its end, then lapses.
+If a fault names a role, the injector chooses its member when the fault strikes. An armed fault, such as "crash the next
+voter", waits for an event. It is dropped at its end time if the event does not occur before.
 """
 
 from __future__ import annotations
@@ -28,11 +28,14 @@ ON_APPEND = ("crash_appending_master", "isolate_appending_master")
 RESTART_AFTER_VOTE_MS = (30, 300)
 FLAP_MS = (100, 1_200)
 VOTERS_MIN = 3
-STOPPED_US = 1_600_000  # longer than a graceful stop may take
+STOPPED_US = 1_600_000  # longer than the longest graceful stop
 
 
 class Injector:
-    """Strikes with the scenario's faults. ``struck`` counts the faults that did something."""
+    """The execution of the scenario's faults.
+
+    met: how often each kind of fault met each phase. struck: the number of faults that had an effect.
+    """
 
     def __init__(self, cluster: Cluster, operator: Operator, timekeeper: Timekeeper) -> None:
         self.cluster = cluster
@@ -41,8 +44,8 @@ class Injector:
         self.operator = operator
         self.random = self.scheduler.random("injector")
         self.armed: list[Fault] = []
-        self.waiting: list[Fault] = []  # for a phase
-        self.active: list[Fault] = []  # those that have struck; some have ended
+        self.waiting: list[Fault] = []  # faults that wait for a phase
+        self.active: list[Fault] = []  # faults that have struck; some may have ended
         self.met: Met = Counter()
         self.struck = 0
         self._strike: dict[str, Callable[[Fault], bool]] = {
@@ -89,18 +92,18 @@ class Injector:
             self.look()
             return
         self.trace.note("fault", fault.kind, fault.until_ms)
-        now_ms, present = self.scheduler.now_us // 1_000, self._present()
+        now_ms, present = self.scheduler.now_us // 1_000, self._current_phases()
         if self._strike[fault.kind](fault):
             self.struck += 1
-            self._meets(fault, present)
+            self._count_phases(fault, present)
         self.active = [each for each in self.active if each.until_ms > now_ms]
         self.active.append(fault)
 
     def look(self) -> None:
-        """Schedule the waiting faults whose phase is on. Called after each step of a member."""
+        """Schedule the waiting faults whose phase has begun. Called after each step of a member."""
         if not self.waiting:
             return
-        now_ms, present = self.scheduler.now_us // 1_000, self._present()
+        now_ms, present = self.scheduler.now_us // 1_000, self._current_phases()
         waiting, self.waiting = self.waiting, []
         for fault in waiting:
             if fault.phase in present:
@@ -109,18 +112,18 @@ class Injector:
             elif now_ms < fault.at_ms + PHASE_PATIENCE_MS:
                 self.waiting.append(fault)
 
-    def _present(self) -> set[str]:
+    def _current_phases(self) -> set[str]:
         found = self.cluster.phases
         now_ms = self.scheduler.now_us // 1_000
         if any(each.until_ms > now_ms for each in self.active):
             found.add(TWO_AT_ONCE)
         return found
 
-    def _meets(self, fault: Fault, present: set[str]) -> None:
+    def _count_phases(self, fault: Fault, present: set[str]) -> None:
         self.met.update((fault.kind, phase) for phase in present)
 
     def heal(self) -> None:
-        """End all faults: everything runs, and everybody hears everybody from now on."""
+        """End all faults: all processes run and can reach each other for the rest of the run."""
         self.armed.clear()
         self.waiting.clear()
         self.cluster.network.mend_all()
@@ -132,25 +135,25 @@ class Injector:
             proxy.resume()
             proxy.start()
 
-    # --- when armed faults see their moment -----------------------------------------
+    # --- the events that armed faults wait for --------------------------------------
 
     def voted(self, member: Member) -> None:
-        """``member`` let out a granted vote."""
-        present = self._present() if self.armed else set()
+        """Handle a granted vote that ``member`` has just sent."""
+        present = self._current_phases() if self.armed else set()
         fault = self._take(ON_VOTE)
         if fault is not None and self._crashed(member, fault):
             self.struck += 1
-            self._meets(fault, present)
+            self._count_phases(fault, present)
             self.scheduler.schedule(self.random.randint(*RESTART_AFTER_VOTE_MS) * 1_000, lambda: self._start(member))
 
     def master_appended(self, member: Member) -> None:
-        """``member`` is master and appended an entry that no other member has yet."""
-        present = self._present() if self.armed else set()
+        """Handle an entry that the master ``member`` has appended and no other member has yet."""
+        present = self._current_phases() if self.armed else set()
         fault = self._take(ON_APPEND)
         if fault is None:
             return
         self.struck += 1
-        self._meets(fault, present)
+        self._count_phases(fault, present)
         if fault.kind == "crash_appending_master":
             self._crash_for(member, fault)
         else:
@@ -184,7 +187,7 @@ class Injector:
             member.start()
 
     def _crashed(self, member: Member, fault: Fault, *, keeps_cache: bool = False) -> bool:
-        """Crash a member, unless it lives in memory and the others need what it has; tell whether it crashed."""
+        """Crash a member and return whether it crashed. Spare a memory-only member whose data the others need."""
         if member.node is None or (member.is_volatile and not self.cluster.may_forget(member)):
             return False
         member.crash(reboots=bool(fault.amount) and not keeps_cache, keeps_cache=keeps_cache)
@@ -201,7 +204,7 @@ class Injector:
         return any(crashed)
 
     def _restart(self, fault: Fault) -> bool:
-        """Kill the process only: the page cache survives."""
+        """Kill only the process: the page cache survives."""
         member = self.cluster.members[fault.member]
         if not self._crashed(member, fault, keeps_cache=True):
             return False
@@ -232,7 +235,7 @@ class Injector:
         return True
 
     def _flap(self, fault: Fault) -> bool:
-        """Cut a link again and again for short times."""
+        """Cut a link repeatedly for short times."""
         begin_us, end_us = self.scheduler.now_us, fault.until_ms * 1_000
         while begin_us < end_us:
             cut_us = begin_us + self.random.randint(*FLAP_MS) * 1_000
@@ -246,14 +249,14 @@ class Injector:
             self._cut_pairs(fault, [(fault.member, fault.peer), (fault.peer, fault.member)])
 
     def _bridge(self, fault: Fault) -> bool:
-        """Cut the others in two halves that do not hear each other; this member hears both."""
+        """Divide the other members into two halves without links between them. This member keeps its links to both."""
         others = [member.index for member in self.cluster.members if member.index != fault.member]
         half = len(others) // 2
         pairs = [(one, other) for one in others[:half] for other in others[half:]]
         return self._cut_pairs(fault, pairs + [(other, one) for one, other in pairs])
 
     def _isolate(self, member: Member | None, fault: Fault, friends: int = 0) -> bool:
-        """Cut a member from everybody but the ``friends`` next to it."""
+        """Cut a member from all others except the next ``friends`` members."""
         if member is None:
             return False
         count = len(self.cluster.members)
@@ -263,7 +266,7 @@ class Injector:
         return self._cut_pairs(fault, out + back)
 
     def _cut_master_from_majority(self, fault: Fault) -> bool:
-        """Leave the master too few followers for a quorum; those hear the other members still."""
+        """Cut the master from so many followers that it has no quorum. Links between followers stay."""
         return self._isolate(self.cluster.master, fault, friends=(len(self.cluster.members) - 1) // 2 - 1)
 
     def _loss_burst(self, fault: Fault) -> bool:
@@ -287,17 +290,17 @@ class Injector:
         return True
 
     def _clock_jump(self, fault: Fault) -> bool:
-        """Set the wall clock, unless it is hours off: two such clocks could outvote the sane ones."""
+        """Set the error of a member's wall clock, unless that clock is the one that is wrong by hours."""
         member = self.cluster.members[fault.member]
         if abs(member.wall_skew_ms) > 1_000:
             return False
         member.wall_skew_ms = fault.amount
         return True
 
-    # --- members that come and go -----------------------------------------------------
+    # --- joins, leaves, lost disks and stops ------------------------------------------
 
     def _join(self, fault: Fault) -> bool:
-        """Start a new member, and make it a voter once it has caught up."""
+        """Start a new member. The operator makes it a voter when it has caught up."""
         spare = next((member for member in self.cluster.members if not member.is_wanted and not member.process), None)
         if spare is None:
             return False
@@ -307,7 +310,7 @@ class Injector:
         return True
 
     def _leave(self, fault: Fault) -> bool:
-        """Take a voter out, and end its process then; until it is no voter it is started again like any other."""
+        """Remove a voter, and end its process after that. Until then it is restarted like any other member."""
         member = self.cluster.members[fault.member]
         wanted = [each for each in self.cluster.members if each.is_wanted]
         if member.is_volatile or len(wanted) <= VOTERS_MIN or self._is_unsettled:
@@ -321,32 +324,32 @@ class Injector:
             member.resume()
             member.crash(keeps_cache=True)
 
-        self.operator.want(lambda: RemoveVoter(member_id), lambda: self._is_none(member_id), end)
+        self.operator.want(lambda: RemoveVoter(member_id), lambda: self._is_no_voter(member_id), end)
         return True
 
     @property
     def _is_unsettled(self) -> bool:
-        """Whether a change of voters is under way, a voter is lost for good, or there is no master to ask."""
+        """Return whether an order is in progress, a voter's disk is lost for good, or there is no master."""
         return self.cluster.master is None or bool(self.cluster.lost_voters) or bool(self.operator.tasks)
 
     def _is_voter(self, member_id: str) -> bool:
         voters = self._voters
         return voters is not None and member_id in voters
 
-    def _is_none(self, member_id: str) -> bool:
+    def _is_no_voter(self, member_id: str) -> bool:
         voters = self._voters
         return voters is not None and member_id not in voters
 
     @property
     def _voters(self) -> list[str] | None:
-        """The voters that the present master has committed; None without a master."""
+        """Return the ids of the voters that the current master knows to be committed, None without a master."""
         master = self.cluster.master
         if master is None or master.node is None:
             return None
         return [voter.id for voter in master.node.replica.membership.committed_voters]
 
     def _wipe(self, fault: Fault) -> bool:
-        """Lose a disk: another member comes back under the name and is put in the old one's place."""
+        """Lose a disk. A new member with the same name starts and replaces the old one."""
         member = self.cluster.members[fault.member]
         if member.is_volatile or not member.is_wanted or self._is_unsettled:
             return False
@@ -361,14 +364,14 @@ class Injector:
         self._until(fault, lambda: self._start(member))
         if was_voter:
             new = member.id
-            # A new master does not know that the old one was taken out to be replaced: the rest is an addition.
+            # A new master may not know of the replacement. If the old member is removed already, add the new one.
             self.operator.want(
-                lambda: AddVoter(new) if self._is_none(old) else ReplaceVoter(old), lambda: self._is_voter(new)
+                lambda: AddVoter(new) if self._is_no_voter(old) else ReplaceVoter(old), lambda: self._is_voter(new)
             )
         return True
 
     def add_who_lost_its_place(self) -> None:
-        """Add members in memory that came back where the voters were enough without them (docs/operations.md)."""
+        """Add memory-only members that restarted while there were enough voters without them (docs/operations.md)."""
         master = self.cluster.master
         if master is None or master.node is None:
             return

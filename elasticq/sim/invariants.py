@@ -1,9 +1,8 @@
-"""What must hold after every step of a run (docs/guarantees.md), each rule under its own name.
+"""The rules that must hold after every step of a run (docs/guarantees.md). Each rule has a name.
 
-A step touches one member, so only what that member did is looked at: records
-it made, frames and replies it let out, and its role, term and indexes if they moved.
-Every check is a dictionary look-up or less, except when a member becomes master
-(its log is compared with all that was ever committed) and the sampled row hashes.
+A step changes one member. So the checks look only at what that member did: its new records, the frames and replies that
+it sent, and changes of its role, term and indexes. Most checks are a dictionary look-up or less. Two cost more: a new
+master's log is compared with everything that was ever committed, and hashes of all rows are compared sometimes.
 """
 
 from __future__ import annotations
@@ -58,13 +57,13 @@ LOST_UNTOLD = "lost_untold"
 SERVING_BEFORE_TAKEOVER = "serving_before_takeover"
 CLOCK_AHEAD, CLOCK_FELL, CLOCK_JUMPED = "clock_ahead", "clock_fell", "clock_jumped"
 
-CLOCK_AHEAD_MAX_MS = 510  # the skew of a sane wall clock; the median never takes an insane one; 10 for rounding
-ROUNDING_MS = 1  # two clocks of whole milliseconds
+CLOCK_AHEAD_MAX_MS = 510  # the greatest error of a right wall clock, and 10 for rounding; the median drops a wrong one
+ROUNDING_MS = 1  # when two clocks of whole milliseconds are compared
 DIGEST_EVERY = 60  # entries between two comparisons of all rows
 
 
 class _Seen:
-    """What was last seen of a living member."""
+    """The state of a running member at the last check."""
 
     __slots__ = ("applied_index", "commit_index", "digest_index", "role", "term")
 
@@ -77,7 +76,7 @@ class _Seen:
 
 
 class Invariants:
-    """The judge of a run: members tell it everything that they do, and the trace is told which rule is broken."""
+    """The checks of a run. Members report everything that they do, and the trace records which rule is broken."""
 
     def __init__(self, cluster: Cluster, links: Links) -> None:
         self.cluster = cluster
@@ -94,23 +93,22 @@ class Invariants:
         self.takeovers: dict[int, int] = {}  # term -> index of its first entry
         self.votes: dict[tuple[str, int], str] = {}  # (voter, term) -> candidate
         self.candidacies: dict[tuple[str, int], tuple[int, int]] = {}  # (candidate, term) -> (last term, last index)
-        self.term_shown: dict[str, int] = {}  # highest term in any frame that a member let out
+        self.term_shown: dict[str, int] = {}  # the highest term in a member's sent frames
         self.identities: dict[tuple[str, *tuple[int, ...]], tuple[int, int]] = {}
         self.attempts: dict[tuple[str, *tuple[int, ...]], bytes] = {}  # delivery -> ReceiveRequestAttemptId's key
         self.made_at: dict[str, tuple[int, int]] = {}  # message id or receipt handle -> (index, term)
         self.digests: dict[tuple[int, int], tuple[bytes, str]] = {}
-        self.compared: set[int] = set()  # applied indexes at which somebody's rows were hashed: others follow
-        self.seen: dict[str, _Seen] = {}  # by name
-        self.early_on: dict[tuple[int, int], set[str]] = {}  # early entry -> members that had it on their disks
+        self.compared: set[int] = set()  # applied indexes at which the rows of some member were hashed
+        self.seen: dict[str, _Seen] = {}  # by name of the member
+        self.early_on: dict[tuple[int, int], set[str]] = {}  # entry acknowledged early -> members with it on disk
         self.told_discarded: set[tuple[int, int]] = set()
         self.served_us: int | None = None  # when a master first served after the faults ended
-        self.voteless_us = 0  # when, after the faults and before that, too few voters were there and whole
+        self.voteless_us = 0  # the last time before served_us, after the faults, at which no quorum could vote
         self.jumps: list[Jump] = []
-        # By how much a master's clock was ahead of true time when it won (or behind, below 0): of each, by term,
-        # and of the last one whose voters had heard no master's.
-        self._ahead_ms: dict[int, int] = {}  # term -> how far its master's clock was ahead of true time
-        self._slowest_ms: dict[int, int] = {}  # term -> the slowest of the masters that its clock comes down from
-        self.advanced: list[tuple[int, int]] = []  # (index, ms ahead of real time) of every advance that was proposed
+        # How far a master's clock was ahead of true time when it won; negative if it was behind.
+        self._ahead_ms: dict[int, int] = {}  # term -> that of its master
+        self._slowest_ms: dict[int, int] = {}  # term -> the least of its master and of those whose clock it continues
+        self.advanced: list[tuple[int, int]] = []  # (index, ms ahead of real time) of every proposed AdvanceClock
 
     def _found(self, name: str, evidence: str) -> None:
         self.trace.found(name, evidence)
@@ -121,7 +119,7 @@ class Invariants:
         self.seen[member.name] = _Seen(vote.term)
 
     def installing(self, member: Member, copy: Copy) -> None:
-        """A snapshot must not take back what the member has said is committed or stored: others count on it."""
+        """Check that the snapshot is committed, and does not undo entries that the member reported as committed."""
         node = member.node
         assert node is not None
         replica = node.replica
@@ -132,7 +130,7 @@ class Invariants:
             self._found(COMMITTED_CHANGED, f"{member.name} installs index {index} of term {copy.base.term}")
 
     def installed(self, member: Member) -> None:
-        """The rows must be equal to the others', wherever they came from."""
+        """Check that the installed rows are equal to the rows of the other members."""
         self.compare_rows(member)
 
     def started(self, member: Member, vote: Vote) -> None:
@@ -161,7 +159,7 @@ class Invariants:
                 truncated = record
 
     def _truncated(self, member: Member, truncation: Truncation, entry: Entry) -> None:
-        """The entry that takes the place of what was cut must be another one, or there was no conflict."""
+        """Check that the entry that replaces a truncated one differs from it. Otherwise there was no conflict."""
         before = self._last_known(member, truncation.index)
         if before is not None and before.term == entry.term:
             self._found(
@@ -170,7 +168,7 @@ class Invariants:
 
     @staticmethod
     def _last_known(member: Member, index: int) -> Entry | None:
-        """Return the entry at ``index`` on the disk or appended to it, before the newest truncation."""
+        """Return the entry at ``index`` before the newest truncation, None if unknown. It may be unsynced."""
         found: Entry | None = None
         newest: Entry | None = member.disk.view.entries.get(index)
         for record, _ in member.disk.unsynced:
@@ -183,7 +181,7 @@ class Invariants:
     def _recorded_entry(self, member: Member, entry: Entry) -> None:
         known = self.entries.setdefault((entry.index, entry.term), entry)
         if entry.term == FOUNDING_TERM and known != entry and not self._is_on_a_disk(entry.index, entry.term):
-            # Nobody votes in that term: a founder that crashed before its entry was synced, or sent, founds anew.
+            # Nobody votes in that term. A founder that crashed before it synced or sent its entry founds again.
             known = self.entries[entry.index, entry.term] = entry
         if known is not entry and known != entry:
             self._found(LOG_MISMATCH, f"{member.name}: another entry at index {entry.index}, term {entry.term}")
@@ -196,7 +194,7 @@ class Invariants:
         return any(_holds(view, index, term) for view in self._views().values())
 
     def _views(self) -> dict[str, DurableView]:
-        """By member id what is on each disk, also on those that were lost."""
+        """Return the durable contents of all disks by member id, lost disks included."""
         return {member.id: member.disk.view for member in self.cluster.members} | self.cluster.gone
 
     def _proposed(self, member: Member, entry: Entry) -> None:
@@ -225,13 +223,16 @@ class Invariants:
                 if attempt is not None and first == place:
                     self.attempts[identity] = attempt
                 elif attempt is not None and self.attempts.get(identity) == attempt:
-                    continue  # the deliveries that it got before keep their numbers
+                    continue  # a repeated attempt keeps the numbers of its deliveries
                 if first != place:
                     self._found(IDENTITY_REUSED, f"{member.name}: {identity} in {first} and {place} (index, term)")
-                self._minted(member, identity, place)
+                self._record_place(member, identity, place)
 
     def _named(self, member: Member, entry: Entry, voters: tuple[Voter, ...]) -> None:
-        """Adjacent configurations differ by one voter, so that their majorities meet; one change comes at a time."""
+        """Check a change of the voters. It may change one voter, and the change before it must be committed.
+
+        Then the majorities of adjacent configurations always have a common member.
+        """
         node = member.node
         assert node is not None
         named = node.replica.membership._named
@@ -246,8 +247,8 @@ class Invariants:
             evidence = f"{member.name} at {entry.index}: the change at {before_index} is not committed"
             self._found(VOTERS_CHANGED_TWICE, evidence)
 
-    def _minted(self, member: Member, identity: tuple[str, *tuple[int, ...]], place: tuple[int, int]) -> None:
-        """Note in which entry an id or a handle was made."""
+    def _record_place(self, member: Member, identity: tuple[str, *tuple[int, ...]], place: tuple[int, int]) -> None:
+        """Record the entry in which an id or a receipt handle was created."""
         node = member.node
         assert node is not None
         match identity:
@@ -266,13 +267,14 @@ class Invariants:
     # --- frames -----------------------------------------------------------------
 
     def released(self, member: Member, message: AnyMessage) -> None:
-        """A frame leaves: what it promises must stand on the disk."""
+        """Check that a sent frame promises only what is on the member's disk."""
         name, view = member.id, member.disk.view
-        if message.term > self.term_shown.get(name, 0) and type(message) is not PreVote:  # that only asks about a term
+        # A PreVote names a term that its sender has not entered.
+        if message.term > self.term_shown.get(name, 0) and type(message) is not PreVote:
             self.term_shown[name] = message.term
         if type(message) is AppendReply:
             matched, last = message.match_index, view.last_index
-            is_newer = view.vote.term > message.term  # it was durable; a newer master has had it cut off
+            is_newer = view.vote.term > message.term  # the entry was durable, but a newer master truncated it
             if message.ok and matched > last and not is_newer:
                 self._found(ACK_NOT_DURABLE, f"{name} acknowledged {matched}, its disk has {last}")
         elif type(message) is RequestVote:
@@ -284,12 +286,12 @@ class Invariants:
         name, view, candidate, term = member.id, member.disk.view, message.to, message.term
         if self.votes.setdefault((name, term), candidate) != candidate:
             self._found(VOTED_TWICE, f"{name} voted for {self.votes[name, term]} and {candidate} in term {term}")
-        is_newer = view.vote.term > term  # it went on meanwhile; the vote of that term can no longer be given
+        is_newer = view.vote.term > term  # the member has a newer term and cannot repeat that vote
         if not is_newer and (view.vote.term, view.vote.voted_for) != (term, candidate):
             self._found(VOTE_NOT_DURABLE, f"{name} votes for {candidate} in {term}, on its disk stands {view.vote}")
 
     def decided(self, member: Member, vote: VoteReply) -> None:
-        """A vote is made: no voter votes for a shorter log. Its frame leaves later, when the log may have grown."""
+        """Check that no voter votes for a shorter log. The frame is sent later, when its own log may be longer."""
         node = member.node
         assert node is not None
         log = node.replica.log
@@ -303,37 +305,37 @@ class Invariants:
     # --- replies ----------------------------------------------------------------
 
     def replied(self, member: Member, reply: Reply, outcome: Result | SqsError) -> None:
-        """The reply rule: what an answer rests on stands on as many disks as its mode says.
+        """Check the reply rule: the entries that an answer depends on are on as many disks as its mode requires.
 
-        It rests on the index that the node names, and, whatever the node says, on the entries in
-        which the ids and handles that it tells were made.
+        An answer depends on the entry at the index that the node names. Independently of that, it depends on the
+        entries that created the ids and handles in the answer.
         """
         self.repeats.replied(member.name, reply.ticket, outcome)
         if isinstance(outcome, ServiceUnavailable):
             return
         node = member.node
         assert node is not None
-        told = _told(outcome)
+        identities = _ids_in_answer(outcome)
         is_send = _is_standard_send(outcome)
         if reply.index and not (is_send and self._mode != "majority"):
-            self._rests_on(member, outcome, (reply.index, node.replica.log.term_at(reply.index)), "majority")
-        for identity in told:
+            self._check_disks(member, outcome, (reply.index, node.replica.log.term_at(reply.index)), "majority")
+        for identity in identities:
             place = self.made_at.get(identity)
             if place is None and is_send and self._mode == "async":
-                continue  # its entry is still open
+                continue  # the entry is still open
             if place is None:
                 self._found(IDENTITY_UNKNOWN, f"{member.name} told {identity}, which no entry made")
             else:
-                self._rests_on(member, outcome, place, self._mode if is_send else "majority")
+                self._check_disks(member, outcome, place, self._mode if is_send else "majority")
         if _is_send(outcome) and reply.index and self.links.is_below_quorum(member):
             self._found(WRITE_BELOW_QUORUM, f"{member.name} answered {type(outcome).__name__} at {reply.index}")
 
     def passed_on(self, name: str, reply: Reply, outcome: Result | SqsError) -> None:
-        """The reply rule at a proxy, which got it from a member: what it tells was committed before that let it go."""
+        """Check the reply rule for a proxy's answer: the entries that created its ids must be committed by now."""
         self.repeats.replied(name, reply.ticket, outcome)
         if _is_standard_send(outcome) and self._mode in ("async", "one"):
             return
-        for identity in _told(outcome):
+        for identity in _ids_in_answer(outcome):
             place = self.made_at.get(identity)
             if place is None:
                 self._found(IDENTITY_UNKNOWN, f"{name} told {identity}, which no entry made")
@@ -344,19 +346,21 @@ class Invariants:
     def _mode(self) -> Mode:
         return self.cluster.scenario.mode
 
-    def _rests_on(self, member: Member, outcome: Result | SqsError, place: tuple[int, int | None], mode: Mode) -> None:
+    def _check_disks(
+        self, member: Member, outcome: Result | SqsError, place: tuple[int, int | None], mode: Mode
+    ) -> None:
         index, term = place
         if mode == "async" or (term is not None and mode != "all" and self._is_committed(index, term)):
             return
         node = member.node
         assert node is not None
-        master = self.cluster.master  # who answers for it may not know yet who the voters are
+        master = self.cluster.master  # the answering member may not know the newest voters
         voters = set((node if master is None or master.node is None else master.node).replica.voters)
-        if mode == "one":  # its master counts the voters that its log names last, committed or not
+        if mode == "one":  # the master counts the newest voters in its log, committed or not
             named = [entry.voters for (_, of), entry in self.entries.items() if of == term and entry.voters]
             voters |= {voter.id for some in named for voter in some}
         needed = {"one": min(2, len(voters)), "all": len(voters)}.get(mode, len(voters) // 2 + 1)
-        views = self._views()  # whoever acknowledged it and was lost then: its frame may be on its way
+        views = self._views()  # with lost disks, whose acknowledgement may still be on its way
         holders = 0
         for voter in voters:
             has_it = _holds(views[voter], index, term or 0)
@@ -372,7 +376,7 @@ class Invariants:
     # --- modes ------------------------------------------------------------------
 
     def synced(self, member: Member, records: list[Record]) -> None:
-        """Note which entries that were acknowledged early a disk has: they may be dropped, but not silently."""
+        """Record entries acknowledged before commit that are now on a disk. They may be dropped, but not silently."""
         for record in records:
             if type(record) is Entry and record.acked_before_commit:
                 self.early_on.setdefault((record.index, record.term), set()).add(member.id)
@@ -381,9 +385,9 @@ class Invariants:
         self.told_discarded.update((entry.index, entry.term) for entry in entries)
 
     def without_excused(self, history: list[Event]) -> list[Event]:
-        """Return the history in which sends that may be lost are of unknown outcome.
+        """Return the history after setting sends that may be lost to unknown outcome.
 
-        Modes async and one may lose what standard queues acknowledged early.
+        In the modes async and one, sends to standard queues are acknowledged before commit, and may be lost.
         """
         if self._mode in ("async", "one"):
             for event in history:
@@ -398,13 +402,13 @@ class Invariants:
                 if place is None or not self._is_committed(*place):
                     message.message_ids.remove(message_id)
                 if place is not None and not self._is_committed(*place):
-                    self._tell_if_silent(place)
+                    self._report_if_silent(place)
         if not all(message.message_ids for message in send.messages):
             send.outcome = "unknown"
 
-    def _tell_if_silent(self, place: tuple[int, int]) -> None:
+    def _report_if_silent(self, place: tuple[int, int]) -> None:
         living = {member.id for member in self.cluster.members if member.is_wanted}
-        had = self.early_on.get(place, set()) & living  # a wiped disk tells nothing, nor who left
+        had = self.early_on.get(place, set()) & living  # neither wiped disks nor members that left can report it
         if had and place not in self.told_discarded:
             self._found(LOST_UNTOLD, f"entry {place} was on {sorted(had)}, was dropped, and nobody said so")
 
@@ -440,7 +444,7 @@ class Invariants:
                 self.compare_rows(member)
 
     def _lacks_votes(self, membership: Membership) -> bool:
-        """Whether no quorum can vote: members are down, or wait for a snapshot, for as long as their link is slow."""
+        """Return whether no quorum can vote, because too many voters are down or wait for a snapshot."""
         nodes = [member.node for member in self.cluster.members if member.id in membership.ids]
         able = [node for node in nodes if node is not None and node.replica.may_vote]
         return len(able) < membership.quorum
@@ -457,15 +461,15 @@ class Invariants:
             self._found(VOTED_TWICE, f"{member.id} won term {term} and voted for {self.votes[member.id, term]}")
         if replica.wanted is not None:
             self._found(ACTED_WHILE_WANTING, f"{member.name} won term {term} and wants a snapshot")
-        self._note_jump(member)
+        self._check_clock(member)
         for index in range(replica.log.first_index, len(self.committed)):
-            # A candidate that was paused may learn late that it won: newer masters have committed entries by then.
+            # A paused candidate may learn late that it won, when newer masters have committed entries already.
             if self.committed[index] < term and replica.log.term_at(index) != self.committed[index]:
                 self._found(COMMITTED_MISSING, f"{member.name} is master of {term} without the committed entry {index}")
                 return
 
-    def _note_jump(self, member: Member) -> None:
-        """Check a new master's clock: it may be ahead only if none of its voters heard the last master's."""
+    def _check_clock(self, member: Member) -> None:
+        """Check a new master's clock. It may be ahead of the last master's only if its voters never heard that one."""
         node = member.node
         assert node is not None
         ahead_ms = node.clock.reading(member.boot_ms)[1] - TRUE_EPOCH_MS - self.scheduler.now_us // 1_000
@@ -474,7 +478,7 @@ class Invariants:
         if not linked_term or linked_term < self._newest_served_term():
             if self._ahead_ms:
                 self.jumps.append(Jump(self.scheduler.now_us, max(0, ahead_ms - min(self._ahead_ms.values()))))
-        else:  # a master between the two that served nobody, and that nobody of them heard, sets no measure
+        else:  # a master in between is ignored if it served nobody and none of these voters heard it
             slowest_ms = self._slowest_ms[linked_term]
             if ahead_ms > slowest_ms + ROUNDING_MS:
                 self._found(CLOCK_JUMPED, f"{member.name} won at {ahead_ms} ms ahead, the others at {slowest_ms}")
@@ -482,7 +486,7 @@ class Invariants:
         self._slowest_ms[node.replica.term] = min(slowest_ms, ahead_ms)
 
     def _newest_served_term(self) -> int:
-        """Return the term of the newest master that may have handed something out: its takeover is committed."""
+        """Return the term of the newest master whose takeover is committed, 0 if there is none. It may have served."""
         committed = self.committed
         return max(
             (term for term, at in self.takeovers.items() if at < len(committed) and committed[at] == term), default=0
@@ -511,7 +515,10 @@ class Invariants:
             self._found(COMMITTED_CHANGED, f"{member.name} holds index {index} of term {term} for committed")
 
     def compare_rows(self, member: Member) -> None:
-        """Equal entries applied make equal rows: hashes of all rows are compared now and then, and at the end."""
+        """Check that a member's rows have the same hash as those of other members at the same applied index.
+
+        Called sometimes during the run, and at its end.
+        """
         node = member.node
         assert node is not None
         index = node.applied_index
@@ -538,14 +545,14 @@ def _is_send(outcome: Result | SqsError) -> bool:
 
 
 def _is_standard_send(outcome: Result | SqsError) -> bool:
-    """Tell whether it answers a send to a standard queue; acknowledgement modes are for these only."""
+    """Return whether a result answers a send to a standard queue. Acknowledgement modes apply only to these."""
     if isinstance(outcome, SendMessageBatchResult):
         return any(entry.sequence_number is None for entry in outcome.successful)
     return isinstance(outcome, SendMessageResult) and outcome.sequence_number is None
 
 
-def _told(outcome: Result | SqsError) -> list[str]:
-    """Return the ids and handles in an answer."""
+def _ids_in_answer(outcome: Result | SqsError) -> list[str]:
+    """Return the message ids or receipt handles in an answer."""
     match outcome:
         case SendMessageResult():
             return [outcome.message_id]
@@ -557,9 +564,9 @@ def _told(outcome: Result | SqsError) -> list[str]:
 
 
 def _attempts(made: list[mutations.Mutation]) -> dict[tuple[str, *tuple[int, ...]], bytes]:
-    """Return by delivery the attempt that got it, which stands behind its receive in an entry.
+    """Return the key of the receive attempt of each delivery in an entry.
 
-    Hand-outs of two queues may have equal numbers.
+    In an entry, the AttemptRecorded mutation follows the MessagesReceived mutation of its attempt.
     """
     found: dict[tuple[str, *tuple[int, ...]], bytes] = {}
     received: mutations.MessagesReceived | None = None
@@ -568,7 +575,7 @@ def _attempts(made: list[mutations.Mutation]) -> dict[tuple[str, *tuple[int, ...
             received = mutation
         elif type(mutation) is mutations.AttemptRecorded and mutation.detail and received is not None:
             found.update(dict.fromkeys(_identities(received), mutation.attempt))
-            received = None  # an attempt that is answered again only starts its visibility again
+            received = None  # a repeated attempt only restarts its visibility timeout
     return found
 
 

@@ -1,4 +1,4 @@
-"""Runs many scenarios in as many processes as there are cores; outcomes come in the order of the scenarios."""
+"""The runs of many scenarios, in several processes at the same time."""
 
 import os
 import signal
@@ -13,11 +13,14 @@ from elasticq.sim.world import Outcome, run
 
 CHUNK = 4
 RUN_CPU_S = 60.0
-"""CPU time after which a run is judged to be endless; most take half a second, the longest a few."""
+"""The CPU time after which a run counts as endless. Most runs take half a second, the longest some seconds."""
 
 
 def judged(scenario: Scenario) -> Outcome:
-    """Return a run's outcome without its history, which is large. A member that does not end has failed."""
+    """Run a scenario. Return its outcome without the history, which is large.
+
+    If a member's call does not end within RUN_CPU_S, the outcome has a finding.
+    """
     signal.signal(signal.SIGVTALRM, _end)
     signal.setitimer(signal.ITIMER_VIRTUAL, RUN_CPU_S)
     try:
@@ -33,7 +36,7 @@ def _end(number: int, frame: FrameType | None) -> None:
 
 
 def run_all(scenarios: Iterable[Scenario], processes: int = 0) -> Iterator[Outcome]:
-    """Yield the outcome of each scenario. ``processes``: 0 for one a core."""
+    """Yield the outcome of each scenario, in their order. processes: how many run at the same time, 0: one per core."""
     context = get_context("spawn")
     with ProcessPoolExecutor(processes or os.cpu_count(), mp_context=context) as pool:
         yield from pool.map(judged, scenarios, chunksize=CHUNK)

@@ -1,10 +1,9 @@
-"""One simulated member: the real Node with a disk, a gate and clocks that can be crashed, paused and restarted.
+"""A simulated member: the real Node with a simulated disk, sync gate and clocks. It can crash, pause and restart.
 
-The member does for its node what runtime/ does for users: records to the disk,
-frames behind the sync gate, replies to their tickets, ticks when they are due.
-A new life is a new Node over what the disk kept; so is what follows the install
-of a snapshot. A member whose disk was lost, or who has none, is another member
-under the same name from then on.
+The member does for its node what runtime/ does in a server. It writes records to the disk, sends frames through the
+sync gate, sends replies to their tickets, and calls tick when it is due. After a restart or the install of a snapshot
+a new Node starts from the disk's contents. If the disk is lost, or the member is memory-only, it restarts as another
+member with the same name.
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ from elasticq.storage.gate import SyncGate
 from elasticq.storage.interface import Loaded
 from elasticq.storage.rows.batches import Batch
 
-TAG_AT, VOTE_TAG, APPEND_TAG = 2, 4, 5  # in a frame: version, array head, tag; an Append promises nothing: not decoded
-REPLICATION = 1  # a frame's first byte; forwarded messages between nodes have another
+TAG_AT, VOTE_TAG, APPEND_TAG = 2, 4, 5  # a frame starts with version, array head, tag; no check needs Appends decoded
+REPLICATION = 1  # the first byte of a Raft frame; forwarded calls have another one
 HAND_OVER_US, HAND_OVER_STEP_US = 1_500_000, 20_000
 
 
 def void(_: object) -> None:
-    """Drop what a call gives back, as an action gives back nothing."""
+    """Drop a call's result, because an action must return None."""
 
 
 def decode_vote(data: bytes) -> VoteReply:
@@ -48,73 +47,80 @@ def decode_vote(data: bytes) -> VoteReply:
 
 
 class Judge(Protocol):
-    """Checks the rules of a run at each step, so a member tells it what it does."""
+    """The checks of a run at each step. A member calls these methods to report what it does."""
 
     def starting(self, member: Member, vote: Vote) -> None:
-        """A node was made over a log whose newest vote is ``vote``."""
+        """Handle the creation of a node from a log whose newest vote is ``vote``."""
 
     def started(self, member: Member, vote: Vote) -> None:
-        """That node has started."""
+        """Handle the start of that node."""
 
     def installing(self, member: Member, copy: Copy) -> None:
-        """A snapshot is about to take the place of what the member has."""
+        """Handle a snapshot that is about to replace the member's log and rows."""
 
     def installed(self, member: Member) -> None:
-        """The snapshot is in place, and a new node has started over it."""
+        """Handle the start of a new node from the installed snapshot."""
 
     def crashed(self, member: Member) -> None:
-        """The process ends."""
+        """Handle the end of the process."""
 
     def recorded(self, member: Member, records: list[Record]) -> None:
-        """Records were appended to the disk, and are not synced."""
+        """Handle records that were appended to the disk and are not synced."""
 
     def synced(self, member: Member, records: list[Record]) -> None:
-        """These records are durable."""
+        """Handle records that are about to be durable."""
 
     def decided(self, member: Member, vote: VoteReply) -> None:
-        """A vote is made; its frame waits for the disk."""
+        """Handle a vote that the node has decided. Its frame waits for the disk."""
 
     def released(self, member: Member, message: AnyMessage) -> None:
-        """A frame leaves the member."""
+        """Handle a frame that the member sends."""
 
     def replied(self, member: Member, reply: Reply, outcome: Result | SqsError) -> None:
-        """A reply leaves the member."""
+        """Handle a reply that the member sends to a client."""
 
     def passed_on(self, name: str, reply: Reply, outcome: Result | SqsError) -> None:
-        """A reply leaves a proxy."""
+        """Handle a reply that a proxy sends to a client."""
 
     def discarded(self, member: Member, entries: list[Entry]) -> None:
-        """Entries whose effects were acknowledged were dropped for a newer master's, and the member said so."""
+        """Handle entries that were acknowledged before commit, and that the member reports as dropped.
+
+        A newer master's entries replaced them.
+        """
 
     def stepped(self, member: Member) -> None:
-        """All that follows from one entry into the node is done."""
+        """Handle the end of a step: all effects of one call of the node are done."""
 
 
 class Observer(Protocol):
-    """Reacts in the same moment to what a member does."""
+    """The immediate reactions to what a member does."""
 
     @property
     def judge(self) -> Judge:
-        """The judge of the run."""
+        """Return the checks of the run."""
 
     def voted(self, member: Member) -> None:
-        """The member let out a granted vote."""
+        """Handle a granted vote that the member has sent."""
 
     def appended_as_master(self, member: Member) -> None:
-        """The member is master and appended an entry that no other member has yet."""
+        """Handle an entry that the member appended as master. No other member has it yet."""
 
     def stepped(self, member: Member) -> None:
-        """All that follows from one entry into the node is done, and judged."""
+        """Handle the end of a step: all effects of one call of the node are done and checked."""
 
     def ended(self, process: Process[Any]) -> None:
-        """The process of a member or a proxy has ended."""
+        """Handle the end of a member's or proxy's process."""
 
     def wants_snapshot(self, member: Member) -> object:
-        """The node wants a snapshot; what comes back stands for the transfer until it is over."""
+        """Start the transfer of a snapshot that the node wants. Return an object that represents the transfer."""
 
 
 class Member(Process[Node]):
-    """A member; ``transfer`` is None while no snapshot is on its way to it."""
+    """A member.
+
+    gone: gets the contents of each lost disk, by member id. index: the number of the member in the run.
+    transfer: the transfer of a snapshot to this member, None if there is none.
+    """
 
     def __init__(
         self,
@@ -134,12 +140,12 @@ class Member(Process[Node]):
         self.index = index
         self.is_volatile = index in scenario.volatile
         self.id_random = scheduler.random(f"id {name}")
-        self.number = 0  # of the member ids it has had
+        self.number = 0  # how many member ids it has had
         self.disk: Disk
         self.voters: tuple[str, ...] = ()
-        self.is_wanted = True  # its process shall run
+        self.is_wanted = True  # whether its process shall run
         skews_ms = scenario.wall_skew_ms
-        self.wall_skew_ms = skews_ms[index] if index < len(skews_ms) else 0  # at most one clock is wild: a minority
+        self.wall_skew_ms = skews_ms[index] if index < len(skews_ms) else 0  # at most one is wrong by hours
         self._stopping_life = -1  # the life that a graceful stop is about to end
         self.gate = SyncGate()
         self.is_syncing = False
@@ -148,7 +154,7 @@ class Member(Process[Node]):
         self.become_another()
 
     def become_another(self) -> None:
-        """Begin anew with an empty disk, and the new member id that is made with it."""
+        """Start again as a new member: with an empty disk and a new member id."""
         if self.id:
             self.gone.setdefault(self.id, self.disk.view)
         self.number += 1
@@ -190,7 +196,7 @@ class Member(Process[Node]):
         self._begin(self.disk.load())
 
     def _begin(self, loaded: Loaded) -> None:
-        """Make and start a node over what was loaded: at the start of a process, and after an install."""
+        """Create and start a node from loaded data, after the start of a process or the install of a snapshot."""
         self.life += 1
         self.trace.note("start", self.name, self.life)
         durable = loaded.durable
@@ -206,7 +212,7 @@ class Member(Process[Node]):
             self.observer.judge.started(self, durable.vote)
 
     def snapshot(self, index: int) -> Copy | None:
-        """Return a snapshot of what this member has committed, None if that does not reach ``index``."""
+        """Return a snapshot of this member's committed state, None if it does not reach ``index``."""
         node = self.node
         if node is None or not self.is_volatile:
             return self.disk.copy(index)
@@ -217,7 +223,10 @@ class Member(Process[Node]):
         return copy_of_memory(*node.journal.committed_state())
 
     def install(self, copy: Copy) -> None:
-        """Put the copy in the place of what this member has; calls that wait at the old node are answered."""
+        """Replace this member's log and rows by a snapshot, and continue with a new node.
+
+        The new node takes over the links and the calls that the old node held. Other waiting calls are answered.
+        """
         old = self.node
         assert old is not None
         self.observer.judge.installing(self, copy)
@@ -235,9 +244,10 @@ class Member(Process[Node]):
             self.observer.judge.installed(self)
 
     def crash(self, *, reboots: bool = False, keeps_cache: bool = False) -> None:
-        """The process is gone; unless only it died (``keeps_cache``), so is what was not synced.
+        """End the process, and lose unsynced records.
 
-        reboots: the machine's boot-time clock begins anew.
+        keeps_cache: only the process dies, so written records are kept.
+        reboots: the machine's boot-time clock restarts.
         """
         if self.node is None:
             return
@@ -257,7 +267,7 @@ class Member(Process[Node]):
             self.become_another()
 
     def stop(self) -> None:
-        """Stop gracefully: give the mastership away, then end the process; everything written is kept."""
+        """Stop gracefully: hand over the mastership, then end the process. All written records are kept."""
         if self.node is not None and not self.is_paused:
             self._stopping_life = self.life
             self.call(lambda node: node.close_waiters(self.boot_ms))
@@ -266,7 +276,7 @@ class Member(Process[Node]):
 
     @property
     def is_about_to_forget(self) -> bool:
-        """Whether it lives in memory and is being stopped: it is still there, and what it knows is as good as lost."""
+        """Return whether this is a memory-only member that is stopping. Its data counts as lost already."""
         return self.is_volatile and self.node is not None and self._stopping_life == self.life
 
     def _stop_when_free(self, life: int, until_us: int) -> None:
@@ -278,7 +288,7 @@ class Member(Process[Node]):
         else:
             self.crash(keeps_cache=True)
 
-    # --- what comes in ----------------------------------------------------------
+    # --- inputs -----------------------------------------------------------------
 
     def _fail(self) -> None:
         self.crash()
@@ -290,7 +300,7 @@ class Member(Process[Node]):
         self.tickets[ticket] = giver
         self.call(lambda node: node.order(order, ticket, self.boot_ms))
 
-    # --- what goes out ----------------------------------------------------------
+    # --- effects ----------------------------------------------------------------
 
     def _drain(self, node: Node) -> None:
         effects = node.effects
@@ -330,7 +340,7 @@ class Member(Process[Node]):
         self._arm(effects.wake_at_ms)
 
     def _follow(self, node: Node) -> None:
-        """Give the rows on disk what is committed, and fetch the contents that the node asks for."""
+        """Pass committed entries to the rows on disk, and fetch the contents that the node asks for."""
         effects = node.effects
         for committed in effects.committed:
             self.disk.take(committed)
@@ -379,7 +389,7 @@ class Member(Process[Node]):
                 if self.node is None or self.life != life:
                     return
 
-    def _judge(self, reply: Reply, outcome: Result | SqsError) -> None:
+    def _report_reply(self, reply: Reply, outcome: Result | SqsError) -> None:
         self.observer.judge.replied(self, reply, outcome)
 
     def _begin_sync(self) -> None:

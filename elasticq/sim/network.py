@@ -1,7 +1,7 @@
-"""The simulated network between members: loses, delays, duplicates and reorders encoded frames.
+"""The simulated network between processes. It loses, delays, duplicates and reorders encoded frames.
 
-Delays are drawn per frame, so frames overtake each other. A cut is one way; two
-make a two-way cut. Cuts and bursts nest: each has to be lifted as often as it was set.
+Each frame gets its own random delay, so frames can overtake each other. A cut affects one direction. Cuts and bursts
+of loss are counted: each must be ended as often as it was started.
 """
 
 from collections import Counter
@@ -16,7 +16,7 @@ Schedule = Callable[[int, Callable[[], None]], None]
 
 
 class Network:
-    """Hands a frame that is sent to ``deliver(sender, to, data)`` after its delay, or never, or twice."""
+    """The network. It calls ``deliver(sender, to, data)`` for a sent frame after a delay: once, twice or never."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class Network:
         self.jitter_us = jitter_us
         self.straggler_share = straggler_share
         self.cuts: Counter[tuple[str, str]] = Counter()
-        self.mended: Callable[[], None] = lambda: None  # told when a cut is over or a member is back
+        self.mended: Callable[[], None] = lambda: None  # called when a cut ends or a member is back
         self.bursts = 0
         self.frames = 0
 

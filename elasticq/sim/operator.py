@@ -1,7 +1,7 @@
-"""A simulated operator of the cluster: gives the orders that a scenario asks for, again until each is done.
+"""The simulated operator of the cluster. It gives the orders of a scenario, and repeats each until it is done.
 
-An order goes to the member that is master as far as anybody can see; refused,
-lost or unanswered, it is given again after a while, as an operator would.
+The operator gives an order to the master with the highest term. If the order is refused, lost or unanswered, the
+operator repeats it after a while.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ ANSWER_US = 4_000_000
 
 
 class Task:
-    """One order, given until it is done or ``is_void`` says that it is done already or pointless by now."""
+    """One order. It is repeated until it succeeds, or until ``is_void`` returns true: done already, or pointless.
+
+    order: returns the order, which may depend on the state of the cluster. then: called at the end.
+    """
 
     def __init__(
         self,
@@ -69,11 +72,11 @@ class Task:
             self.operator.done += isinstance(outcome, OrderDone)
             self._end()
             return
-        self.attempt += 1  # this one is answered
+        self.attempt += 1  # so the timeout of the answered attempt is ignored
         self.scheduler.schedule(self.operator.random.randint(*AGAIN_US), self.give)
 
     def refused(self, ticket: Ticket) -> None:
-        """The member went down."""
+        """Handle the end of the member that had the order: repeat the order later."""
         if not self.is_over and not self.is_tried_once:
             self.attempt += 1
             self.scheduler.schedule(self.operator.random.randint(*AGAIN_US), self.give)
@@ -85,7 +88,7 @@ class Task:
 
 
 class Operator:
-    """Gives orders. ``tasks``: those that are not done yet; ``done``: how many are."""
+    """The operator. tasks: the orders that are not done yet. done: the number of orders that succeeded."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster

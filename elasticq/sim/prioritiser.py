@@ -1,4 +1,4 @@
-"""A simulated operator of priority queues: gives messages another priority, also such as are deleted or elsewhere."""
+"""The simulated client that changes priorities of messages, also of deleted and moved ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from elasticq.sim.queues import LoadQueue
 from elasticq.sim.workload import Workload
 
 PRIORITIES: Final = (None, None, -(1 << 63), -1, 2, 9, (1 << 63) - 1)
-"""What messages name; None: nothing, so that they have the queue's default."""
+"""The priorities of messages. None: the message has no priority attribute and gets the queue's default."""
 PAUSE_US: Final = (300_000, 3_000_000)
 RECENT_SENDS: Final = 20
 IDS_MAX: Final = 5
@@ -52,5 +52,5 @@ class Prioritiser(Client):
 
 
 def named(priority: int | None) -> MessageAttributes | None:
-    """The attributes of a message that names this priority."""
+    """Return the message attributes for a priority, None for the queue's default."""
     return None if priority is None else {PRIORITY: MessageAttributeValue("Number", str(priority))}

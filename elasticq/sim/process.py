@@ -1,4 +1,4 @@
-"""What members and proxies of a run share: clocks, pauses, the tickets of clients, and ticks when they are due."""
+"""The base of simulated members and proxies: clocks, pauses, the tickets of clients, and due ticks."""
 
 from __future__ import annotations
 
@@ -18,42 +18,44 @@ from elasticq.sim.network import Network
 from elasticq.sim.scheduler import Scheduler
 from elasticq.sim.trace import Trace
 
-TRUE_EPOCH_MS = 1_700_000_000_000  # true wall time when a run begins
+TRUE_EPOCH_MS = 1_700_000_000_000  # true wall time at the start of a run
 BACKLOG_MAX = 100_000
-TICK_US = 1_000  # a node that always wants to be ticked at once gets it this often
+TICK_US = 1_000  # the least time between two ticks if a node always wants the next one at once
 NODE_FAILED = "node_failed"
 
 Core = TypeVar("Core", bound=Driven)
 
 
 class EndlessCall(BaseException):
-    """Raised in a node that does not return; no Exception, so that no command's handler catches it."""
+    """A call of a node that does not end. It is not an Exception, so no handler of commands catches it."""
 
 
 class Caller(Protocol):
-    """A client whose request a process answers."""
+    """A client that has sent a request to a process."""
 
     def refused(self, ticket: Ticket) -> None:
-        """The connection was refused or reset."""
+        """Handle a refused or reset connection."""
 
     def answered(self, ticket: Ticket, outcome: Result | SqsError) -> None:
-        """The reply has arrived."""
+        """Handle the reply."""
 
 
 class OrderGiver(Protocol):
-    """Whoever gave an order that a member carries out."""
+    """The sender of an order to a member."""
 
     def refused(self, ticket: Ticket) -> None:
-        """The member went down."""
+        """Handle the end of the member's process."""
 
     def ordered(self, ticket: Ticket, outcome: OrderOutcome) -> None:
-        """What became of the order."""
+        """Handle the outcome of the order."""
 
 
 class Process(ABC, Generic[Core]):
-    """``node`` is None while the process is down. id: of the peer that it is to others; process: its number here.
+    """A simulated process.
 
-    life: changes whenever a node begins or ends, so that what was scheduled for an earlier one is void.
+    node: None while the process is down. id: its member id. process: how often it was started.
+    life: a number that changes whenever a node starts or ends. Actions that were scheduled in another life are dropped.
+    backlog: the calls of the node that wait while the process is paused.
     """
 
     def __init__(self, scheduler: Scheduler, trace: Trace, network: Network, name: str) -> None:
@@ -90,7 +92,7 @@ class Process(ABC, Generic[Core]):
 
     @abstractmethod
     def _fail(self) -> None:
-        """End the process, whose node is broken."""
+        """End the process after its node failed."""
 
     def pause(self) -> None:
         if self.node is not None:
@@ -108,17 +110,17 @@ class Process(ABC, Generic[Core]):
             self.call(action)
 
     def _refuse_all(self) -> None:
-        """The process has ended, and with it the connections of its clients."""
+        """Reset the connections of all clients after the process has ended."""
         self.is_paused = False
         self.backlog.clear()
         tickets, self.tickets = self.tickets, {}
         for ticket, client in tickets.items():
             self.scheduler.after_latency(client.refused, ticket)
 
-    # --- what comes in ----------------------------------------------------------
+    # --- inputs -----------------------------------------------------------------
 
     def call(self, action: Callable[[Core], None]) -> None:
-        """Call the node once, and do all that follows from it."""
+        """Call the node once and carry out its effects. If the process is paused, do so when it resumes."""
         node = self.node
         if node is None:
             return
@@ -131,27 +133,27 @@ class Process(ABC, Generic[Core]):
         except (Exception, EndlessCall) as failure:
             self._failed(failure)
             return
-        if node.effects.failures:  # clients here ask for nothing that may fail
+        if node.effects.failures:  # no command of these clients may fail inside the node
             self._failed(node.effects.failures[0].cause)
         elif self.node is node:
             self._drain(node)
 
     def _failed(self, failure: BaseException) -> None:
-        """An assertion of the core failed, or worse: where a real process would stop, the run does."""
+        """Record a finding, which stops the run, after an exception in the node. A real process would stop, too."""
         where = "".join(traceback.format_exception(failure)[-3:])
         self.trace.found(NODE_FAILED, f"{self.name}: {where}")
         self._fail()
 
     @abstractmethod
     def receive(self, sender: str, data: bytes) -> None:
-        """Take a frame of another process."""
+        """Pass a frame of another process to the node."""
 
     def introduce(self) -> Peer:
         assert self.node is not None
         return self.node.introduce()
 
     def request(self, client: Caller, ticket: Ticket, call: Call) -> None:
-        """Submit a client's attempt; a process that is down refuses the connection."""
+        """Submit a client's attempt. A process that is down refuses the connection."""
         if self.node is None:
             self.scheduler.after_latency(client.refused, ticket)
             return
@@ -163,15 +165,15 @@ class Process(ABC, Generic[Core]):
         if self.tickets.pop(ticket, None) is not None:
             self.call(lambda node: node.cancel(ticket, self.boot_ms))
 
-    # --- what goes out ----------------------------------------------------------
+    # --- effects ----------------------------------------------------------------
 
     @abstractmethod
     def _drain(self, node: Core) -> None:
-        """Do what the node asked for."""
+        """Carry out the effects of the node."""
 
     @abstractmethod
-    def _judge(self, reply: Reply, outcome: Result | SqsError) -> None:
-        """Tell the judge of the run what a reply says."""
+    def _report_reply(self, reply: Reply, outcome: Result | SqsError) -> None:
+        """Report a reply to the checks of the run."""
 
     def _release(self, reply: Reply) -> None:
         asker = self.tickets.pop(reply.ticket, None)
@@ -179,7 +181,7 @@ class Process(ABC, Generic[Core]):
             if asker is not None:
                 self.scheduler.after_latency(asker.ordered, reply.ticket, reply.outcome)  # type: ignore[union-attr]
             return
-        self._judge(reply, reply.outcome)
+        self._report_reply(reply, reply.outcome)
         if asker is not None:
             self.scheduler.after_latency(asker.answered, reply.ticket, reply.outcome)  # type: ignore[union-attr]
         elif isinstance(reply.outcome, ReceiveMessageResult) and reply.outcome.messages:
@@ -187,7 +189,7 @@ class Process(ABC, Generic[Core]):
             self.scheduler.schedule(0, lambda: self.call(lambda node: node.undelivered(result, self.boot_ms)))
 
     def _arm(self, wake_at_ms: int | None) -> None:
-        """Have the node ticked at ``wake_at_ms``; an earlier tick that is scheduled already looks again."""
+        """Schedule a tick of the node at ``wake_at_ms``. If an earlier one is scheduled, that one calls this again."""
         if wake_at_ms is None:
             return
         now_us = self.scheduler.now_us

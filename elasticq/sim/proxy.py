@@ -1,4 +1,4 @@
-"""One simulated proxy: the real Proxy, which has no disk; each start of its process is another peer to the members."""
+"""A simulated proxy: the real Proxy, without a disk. Each start of its process is a new peer for the members."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from elasticq.sim.queues import limits_of
 from elasticq.sim.scheduler import Scheduler
 from elasticq.sim.trace import Trace
 
-STOP_US, LOOK_US = 300_000, 10_000  # of a graceful stop: how long it waits for replies, and how often it looks
+STOP_US, LOOK_US = 300_000, 10_000  # a graceful stop waits for replies at most STOP_US, and checks every LOOK_US
 
 
 class ProxyProcess(Process[Proxy]):
-    """``index``: its number among the proxies."""
+    """A proxy. index: its number among the proxies."""
 
     def __init__(
         self, scenario: Scenario, scheduler: Scheduler, trace: Trace, network: Network, observer: Observer, index: int
@@ -51,7 +51,7 @@ class ProxyProcess(Process[Proxy]):
         self.call(lambda node: node.start(self.boot_ms, self.wall_ms))
 
     def crash(self) -> None:
-        """The process is gone, and all calls that it had passed on with it."""
+        """End the process. The calls that it had passed on get no reply."""
         if self.node is None:
             return
         self.trace.note("crash", self.name, self.life)
@@ -61,7 +61,7 @@ class ProxyProcess(Process[Proxy]):
         self._refuse_all()
 
     def stop(self) -> None:
-        """Stop gracefully: end the waits of receives, and end the process when all is answered, or after a while."""
+        """Stop gracefully: end waiting receives, then end the process when all calls are answered, or after STOP_US."""
         if self.node is not None and not self.is_paused:
             self._stop(self.life, self.scheduler.now_us + STOP_US)
 
@@ -84,7 +84,7 @@ class ProxyProcess(Process[Proxy]):
         for _, error in node.receive_all([(sender, data)], self.boot_ms):
             self.trace.found(NODE_FAILED, f"{self.name} refused a frame of {sender}: {error}")
 
-    def _judge(self, reply: Reply, outcome: Result | SqsError) -> None:
+    def _report_reply(self, reply: Reply, outcome: Result | SqsError) -> None:
         self.observer.judge.passed_on(self.name, reply, outcome)
 
     def _drain(self, node: Proxy) -> None:

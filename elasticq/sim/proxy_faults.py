@@ -1,4 +1,7 @@
-"""What goes wrong with proxies alone; ``until`` has something done at the end of a fault. True: the fault struck."""
+"""The faults of proxies. Each function returns whether the fault had an effect.
+
+``until`` schedules an action for the end of a fault.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ def crash_proxy(cluster: Cluster, fault: Fault, until: Until) -> bool:
 
 
 def stop_proxy(cluster: Cluster, fault: Fault, until: Until) -> bool:
-    """Stop a proxy gracefully, and start it again when it has surely ended."""
+    """Stop a proxy gracefully, and start it again after its process has surely ended."""
     proxy = cluster.proxies[fault.member]
     is_up = proxy.node is not None and not proxy.is_paused
     proxy.stop()
@@ -29,7 +32,7 @@ def stop_proxy(cluster: Cluster, fault: Fault, until: Until) -> bool:
 
 
 def cuts_of_proxy(cluster: Cluster, fault: Fault) -> list[tuple[str, str]]:
-    """Return the directed links between a proxy and the member that the fault names, or all."""
+    """Return the links, in both directions, between a proxy and the member of the fault, or all members."""
     proxy, members = cluster.proxies[fault.member], cluster.members
     others = members if fault.peer < 0 else [members[fault.peer]]
     return [pair for each in others for pair in ((proxy.id, each.id), (each.id, proxy.id))]

@@ -1,21 +1,20 @@
-"""The queues that a scenario's clients work with. The scenario's ``features``, drawn by the swarm, decide which:
+"""The queues of a scenario. The scenario's ``features`` decide which queues there are and how clients use them.
 
-fifo, all_fifo   the second queue, or both, are FIFO; then also:
-content_based    deduplication ids are made of the contents
-group_scope      ids are deduplicated by message group
-delay            the queue has a delay
-attempts         receives have a ReceiveRequestAttemptId and are repeated
+fifo, all_fifo   the second queue is FIFO, or both are
+content_based    FIFO queues derive deduplication ids from the contents
+group_scope      FIFO queues deduplicate by message group
+delay            FIFO queues have a delay
+attempts         receives from FIFO queues have a ReceiveRequestAttemptId and are repeated
 dead_letters     each queue has a dead-letter queue and a small maxReceiveCount
-move_tasks       and now and then its dead letters are moved back
-leases           readers take messages under leases, too
-priorities       the first queue, unless it is FIFO, is a priority queue, and its messages' priorities are changed
-schedules        messages of queues that are not FIFO may have a time of delivery of their own, and another one later,
-                 or be cancelled
-partitions       FIFO queues have partitions, from which is received one by one, too
-shares           messages of standard queues have groups, which share by weights, each with few messages in flight
+move_tasks       sometimes dead letters are moved back
+leases           readers also receive messages under leases
+priorities       the first queue, unless it is FIFO, is a priority queue, and priorities of its messages change
+schedules        messages of queues that are not FIFO may have a delivery time, which may change, or be cancelled
+partitions       FIFO queues have partitions, and some receives name one
+shares           standard queues have weighted fair shares, and few messages of each group are in flight
 
-topics           besides, publishers publish to topics, see topics.py
-groups           besides, consumers of a group share queues of their own, see groups.py
+topics           publishers also publish to topics, see topics.py
+groups           a consumer group also uses queues of its own, see groups.py
 """
 
 import json
@@ -44,12 +43,12 @@ FEATURES = (
     "move_tasks",
     "leases",
 )
-"""Drawn from one stream; later features have streams of their own, so that old seeds stay as they are."""
+"""The features drawn from one random stream. Later features have their own streams, so old seeds do not change."""
 PRIORITIES = "priorities"
 PRIORITY = 3
 SCHEDULES = "schedules"
 PARTITIONS = "partitions"
-PARTITIONS_OF_SOURCES, PARTITIONS_OF_TARGETS = 4, 2  # the groups are in three of the four, and in both of the two
+PARTITIONS_OF_SOURCES, PARTITIONS_OF_TARGETS = 4, 2  # the groups use three of the four, and both of the two
 SHARES = "shares"
 SHARED = {
     "ElasticqFairness": "weighted",
@@ -58,11 +57,11 @@ SHARED = {
 }
 TOPICS = "topics"
 GROUPS = "groups"
-COPIES_MAX = 3  # of one entry, where there are topics
+COPIES_MAX = 3  # the copies in one entry, in scenarios with topics
 
 
 class LoadQueue(Struct, frozen=True):
-    """A queue. target: its dead-letter queue, empty without; source: the queue whose dead letters it takes."""
+    """A queue. target: its dead-letter queue, empty if none. source: the queue whose dead letters it gets."""
 
     name: str
     is_fifo: bool = False
@@ -81,7 +80,7 @@ class LoadQueue(Struct, frozen=True):
         return queue_url(ENDPOINT, DEFAULT_ACCOUNT, self.name)
 
     def any_partition(self, random: Random) -> int | None:
-        """Draw a partition to ask for; None is to ask the whole queue."""
+        """Return a random partition for a receive, or None for the whole queue."""
         drawn = random.randint(-1, self.partitions - 1) if self.partitions else -1
         return drawn if drawn >= 0 else None
 
@@ -128,7 +127,7 @@ def arn(name: str) -> str:
 
 
 def queues_of(features: tuple[str, ...]) -> tuple[LoadQueue, ...]:
-    """Return the queues in an order in which they can be created: dead-letter queues first."""
+    """Return the queues in the order of their creation: dead-letter queues first."""
     fifo = {NAMES[1]} if "fifo" in features else set()
     fifo |= set(NAMES) if "all_fifo" in features else set()
     dead: list[LoadQueue] = []
@@ -166,6 +165,6 @@ def queues_of(features: tuple[str, ...]) -> tuple[LoadQueue, ...]:
 
 
 def limits_of(features: tuple[str, ...], *, is_relaxed: bool) -> Limits:
-    """Return the limits of members: entries with few copies where the scenario has topics."""
+    """Return the limits of the members. In scenarios with topics an entry may have only few copies."""
     allowed = RELAXED if is_relaxed else STRICT
     return replace(allowed, copies=COPIES_MAX) if TOPICS in features else allowed

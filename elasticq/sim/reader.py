@@ -1,8 +1,8 @@
-"""Simulated readers of batches under leases, as a Spark source is one, and a shadow that repeats their calls.
+"""The simulated readers of batches under leases, such as a Spark source, and a client that repeats their calls.
 
-A reader takes each partition of a batch call by call, reads some of it again as a retried task would, renews,
-and in the end commits, gives back or forgets it; then it tries ids of leases that are over. It commits only batches
-of which it got every answer: a call that stayed without one makes it drop the batch.
+A reader reads the partitions of a batch with several calls each. Some calls it repeats, like a retried task, and
+sometimes it renews the leases. In the end it commits, returns or forgets the batch. It may then repeat calls of leases
+that have ended. It commits only a batch whose calls were all answered; otherwise it drops the batch.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class LeaseClient(Client):
 
 
 class Reader(LeaseClient):
-    """Reads one batch after the other, each from a random queue."""
+    """A reader of one batch after the other, each from a random queue."""
 
     def __init__(self, cluster: Cluster, workload: Workload, name: str) -> None:
         super().__init__(cluster, workload, name)
@@ -72,13 +72,13 @@ class Reader(LeaseClient):
 
     def start(self) -> None:
         if self.workload.is_draining:
-            return  # what it holds comes back by itself
+            return  # its messages become visible again when the leases end
         random = self.random
         self.batch += 1
         self.queue = random.choice(self.workload.sources)
         self.lease_s, self.count = random.choice(LEASES_S), random.choice((1, 2, 5))
         self.calls: list[LeasedCall] = []
-        self.told: list[HandedOut] = []
+        self.received: list[HandedOut] = []
         partitions = range(random.randint(1, 2))
         self.asked = [self.queue.any_partition(random) for _ in partitions]
         self.steps: list[Callable[[], None]] = [partial(self._read, partition, 0) for partition in partitions]
@@ -105,7 +105,7 @@ class Reader(LeaseClient):
             self._drop_batch()
             return
         self.calls.append(call)
-        self.told += event.messages
+        self.received += event.messages
         if event.messages and call.number + 1 < CALLS_MAX:
             self.steps.insert(0, partial(self._read, partition, call.number + 1))
         if self.random.random() < AGAIN_SHARE:
@@ -136,9 +136,9 @@ class Reader(LeaseClient):
             self.scheduler.schedule(self.random.randint(0, 1_500_000 * self.lease_s), self._drop_batch)
 
     def _change(self, action: Action, done: Callable[[bool], None]) -> None:
-        """Commit, renew or give back the lease of the whole batch."""
+        """Commit, renew or end the leases of the whole batch."""
         lease = f"{self.name}/{self.batch}/"
-        told = self.told
+        received = self.received
         event = LeaseChange(
             client=self.name,
             queue=self.queue.name,
@@ -146,12 +146,12 @@ class Reader(LeaseClient):
             lease=lease,
             action=action,
             visibility_ms=1_000 * self.lease_s if action == "renew" else 0,
-            messages=list(told) if action == "commit" else [],
+            messages=list(received) if action == "commit" else [],
         )
         command: Command
         if action == "commit":
             command = DeleteMessage(queue_url=self.queue.url, receipt_handle=f"lease:{lease}")
-            for message in told:
+            for message in received:
                 self.workload.deleting(message.body)
         else:
             seconds = event.visibility_ms // 1_000
@@ -163,7 +163,7 @@ class Reader(LeaseClient):
         self._drop_batch()
 
     def _drop_batch(self) -> None:
-        """Forget the batch; sometimes ask for all of it once more: it must be over as a whole, or not at all."""
+        """Forget the batch. Sometimes first repeat all its calls: either all leases have ended, or none."""
         self.late = list(self.calls) if self.random.random() < LATE_SHARE else []
         self._ask_late()
 
@@ -175,7 +175,7 @@ class Reader(LeaseClient):
 
 
 class Shadow(LeaseClient):
-    """Repeats the newest call of a reader, as a task that runs twice does."""
+    """A client that repeats the newest call of a reader, like a task that runs twice."""
 
     def start(self) -> None:
         self.scheduler.schedule(self.random.randint(*SHADOW_PAUSE_US), self._ask)

@@ -1,4 +1,4 @@
-"""A simulated operator of dead letters: starts message move tasks now and then, and cancels some."""
+"""The simulated client that starts message move tasks of dead-letter queues, and cancels some."""
 
 from __future__ import annotations
 

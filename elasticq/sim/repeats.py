@@ -1,8 +1,8 @@
-"""Calls that are made again under their GUID: one GUID has one effect, and a reply once given stays true.
+"""The checks of repeated calls: a call has one effect, and a repeated call gets no contradicting answer.
 
-Both are judged beside the history of what clients saw. A client whose first reply was lost cannot say what it told;
-here it is known. An effect is judged in the log: whatever members answer, no two committed entries may record one
-GUID, unless a receive in the first one reached nobody and went back.
+A call is identified by its invocation id, a GUID. The checks of the clients' history cannot do this, because a client
+does not see a lost reply. No two committed entries may record the same GUID. The exception is a receive whose answer
+reached nobody, and whose messages were returned.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ REPLY_WITHDRAWN = "reply_withdrawn"
 
 
 class Repeats:
-    """What entries recorded of GUIDs, and which calls were answered with success."""
+    """The GUIDs in the entries, and the calls that were answered with success."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
-        self._made: dict[tuple[int, int], list[m.Mutation]] = {}  # (index, term) -> what concerns GUIDs
+        self._made: dict[tuple[int, int], list[m.Mutation]] = {}  # (index, term) -> mutations with GUIDs
         self._first: dict[bytes, tuple[int, int]] = {}  # GUID -> (index, cluster time) of its effect
         self._answered: dict[bytes, str] = {}  # GUID -> the kind of its answer
 
     def proposed(self, place: tuple[int, int], made: list[m.Mutation]) -> None:
-        """A master made the entry at this index and term."""
-        told: list[m.Mutation] = [each for each in made if isinstance(each, (m.InvocationRecorded, m.ReceiveReturned))]
-        if told:
-            self._made[place] = told
+        """Record the mutations of an entry that a master made. place: its index and term."""
+        found: list[m.Mutation] = [each for each in made if isinstance(each, (m.InvocationRecorded, m.ReceiveReturned))]
+        if found:
+            self._made[place] = found
 
     def committed(self, place: tuple[int, int]) -> None:
-        """The entry there is committed; each is told once, in the order of the log."""
+        """Record that the entry at ``place`` is committed. Called once for each entry, in the order of the log."""
         for mutation in self._made.pop(place, ()):
             if isinstance(mutation, m.ReceiveReturned):
                 self._first.pop(mutation.invocation, None)
@@ -51,10 +51,10 @@ class Repeats:
         self._first[guid] = place[0], time_ms
 
     def replied(self, name: str, ticket: Hashable, outcome: Result | SqsError) -> None:
-        """A member lets out an answer, perhaps to an attempt that its client waits for no more.
+        """Check an answer against earlier answers to the same call. The client may not wait for it any more.
 
-        A call that changed nothing is remembered by nobody, and runs again. Receives are left out: what they found may
-        be deleted or back, and a lease may be over. So are joins whose consumer is gone since.
+        A call without an effect is not recorded, and runs again. The check skips receives, because their messages may
+        have been deleted or returned, and their leases may have ended. It also skips joins of consumers that are gone.
         """
         passing = (ServiceUnavailable, ReceiveMessageResult, ElasticqUnknownConsumer)
         if not isinstance(ticket, tuple) or isinstance(outcome, passing):

@@ -1,15 +1,15 @@
-"""Nothing is handed out before the time that its sender said, whoever is master then."""
+"""The check that no master delivers a message before its scheduled time."""
 
 from elasticq.engine.ordering.schedule import DELIVER_AT
 from elasticq.engine.stored import mutations as m
 
 
 class Scheduled:
-    """The times of messages that nobody received yet, by queue and sequence, as their attributes say.
+    """The earliest allowed delivery times of scheduled messages.
 
-    One that is rescheduled may come at the earlier of the times: the entry that says the other may be lost. One that a
-    move task brought back from the dead letters is a new message with the old attributes. It was received before and
-    so is not hidden again; it may come when the one with its body might have, as bodies here are sent once.
+    A rescheduled message may come at the earlier of its two times, because the entry that changes it may be lost.
+    A message that a move task returned from a dead-letter queue is a new message with the old attributes. It is
+    visible at once. So it may come at the time of the first message with its body; clients send each body once.
     """
 
     def __init__(self) -> None:
@@ -17,7 +17,7 @@ class Scheduled:
         self._first: dict[str, tuple[int, int]] = {}  # by body
 
     def early(self, made: list[m.Mutation]) -> list[str]:
-        """Take an entry; return what it hands out too early."""
+        """Record the mutations of an entry. Return a description of each delivery that is too early."""
         found = []
         for mutation in made:
             if isinstance(mutation, m.MessageStored):

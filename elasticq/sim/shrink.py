@@ -1,7 +1,8 @@
-"""Makes a failing scenario small: a shorter run, fewer kinds of fault, then as few faults as possible.
+"""The reduction of a failing scenario: a shorter run, a calmer network, fewer kinds of fault, then as few faults as
+possible.
 
-A smaller scenario counts only if it still shows the finding by name. The
-runs are bounded, as each costs as much as the first.
+A smaller scenario is accepted only if it still has a finding of the same name. The number of runs is bounded, because
+each run takes as long as the first one.
 """
 
 from collections.abc import Callable
@@ -17,8 +18,8 @@ DURATION_MIN_MS = 8_000
 Fails = Callable[[Scenario], bool]
 
 
-def shrink(scenario: Scenario, name: str, tell: Callable[[str], None] = lambda line: None) -> Scenario:
-    """Return the smallest scenario found that still has a finding called ``name``."""
+def shrink(scenario: Scenario, name: str, report: Callable[[str], None] = lambda line: None) -> Scenario:
+    """Return the smallest scenario found that still has a finding called ``name``. report: gets lines of progress."""
     runs = 0
 
     def fails(candidate: Scenario) -> bool:
@@ -30,7 +31,7 @@ def shrink(scenario: Scenario, name: str, tell: Callable[[str], None] = lambda l
 
     for step in (_halve, _calm, _drop_kinds, _drop_faults):
         scenario = step(scenario, fails)
-        tell(f"{step.__name__[1:]}: {scenario.duration_ms} ms, {len(scenario.faults)} faults, after {runs} runs")
+        report(f"{step.__name__[1:]}: {scenario.duration_ms} ms, {len(scenario.faults)} faults, after {runs} runs")
     return scenario
 
 
@@ -74,7 +75,7 @@ def _drop_kinds(scenario: Scenario, fails: Fails) -> Scenario:
 
 
 def _drop_faults(scenario: Scenario, fails: Fails) -> Scenario:
-    """Leave out ever smaller pieces of the list: delta debugging (Zeller and Hildebrandt 2002)."""
+    """Remove smaller and smaller pieces of the list of faults: delta debugging (Zeller and Hildebrandt 2002)."""
     size = max(1, len(scenario.faults) // 2)
     while scenario.faults:
         fewer = _without_a_piece(scenario, size, fails)

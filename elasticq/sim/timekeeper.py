@@ -1,4 +1,4 @@
-"""A simulated operator of the clock: advances cluster time when a fault says so, with retries like any client."""
+"""The simulated client that advances cluster time when a fault orders it. It retries like other clients."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from elasticq.sim.client import Client
 
 class Timekeeper(Client):
     def start(self) -> None:
-        """Do nothing: faults set it to work."""
+        """Do nothing: faults call ``advance``."""
 
     def advance(self, advance_ms: int) -> bool:
-        """Advance cluster time; False, and nothing is done, while an earlier advance is under way."""
+        """Advance cluster time and return True. While an earlier advance is in progress, only return False."""
         if self.running is not None:
             return False
         event = Advance(client=self.name, queue="", invoke_us=self.scheduler.now_us, advance_ms=advance_ms)

@@ -1,8 +1,8 @@
-"""Simulated publishers and subscribers, and the judge of what reached the queues: all or none, once each.
+"""The simulated publishers and subscribers, and the check that a publish reaches all its queues or none, once each.
 
-Two topics: the copies of a publish to ``few`` fit one entry, those of one to ``many`` do not, so that it is delivered
-in steps. Nobody receives from their queues, so that at the end each queue tells exactly what it got. One subscription
-of ``many`` gets another filter now and then, and another one is deleted and made again.
+There are two topics. The copies of a publish to ``few`` fit one entry. Those of a publish to ``many`` do not, so it is
+delivered in steps. Nobody receives from the subscribed queues, so at the end each contains all its copies. The filter
+of one subscription of ``many`` changes repeatedly. Another subscription is deleted and made again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from elasticq.sim.workload import Workload
 
 QUEUES: Final = {"few": 3, "many": 6}
 NAMES: Final = [f"{topic}{number}" for topic, count in QUEUES.items() for number in range(count)]
-FILTERED, CHANGING = "many4", "many5"  # the queues whose subscriptions change
+FILTERED, CHANGING = "many4", "many5"  # two queues: one whose filter changes, one that unsubscribes
 NARROW, WIDE = '{"n": ["0"]}', '{"n": ["0", "1"]}'
 PUBLISHERS: Final = 2
 PUBLISH_US, CHANGE_US = (100_000, 1_000_000), (5_000, 400_000)
@@ -37,7 +37,7 @@ TWO_IDS, STUCK = "publish_two_ids", "publish_stuck"
 
 
 class Published(Struct):
-    """A publish with all its attempts; complete_us: None if it had no answer."""
+    """A publish with all its attempts. complete_us: None if it got no answer. ids: the message ids in its answers."""
 
     topic: str
     body: str
@@ -48,7 +48,10 @@ class Published(Struct):
 
 
 class Changed(Struct):
-    """A subscription got another filter (is_on: the wide one), or was made or deleted (is_on: it is there)."""
+    """A change of a subscription.
+
+    is_on: whether it then has the wide filter, or for a created or deleted subscription, whether it exists.
+    """
 
     is_on: bool
     invoke_us: int
@@ -56,7 +59,7 @@ class Changed(Struct):
 
 
 class Record(Struct):
-    """What the clients of topics did."""
+    """The record of what the clients of topics did."""
 
     published: list[Published] = field(default_factory=list)
     filters: list[Changed] = field(default_factory=list)
@@ -69,7 +72,7 @@ class TopicClient(Client):
         self.record = record
 
     def insist(self, command: Command, done: Callable[[Result], None]) -> None:
-        """Make the call until it is answered."""
+        """Repeat a call until it gets a result, then call ``done`` with it."""
 
         def ended(result: Result | None) -> None:
             if result is None:
@@ -81,7 +84,7 @@ class TopicClient(Client):
 
 
 class TopicFounder(TopicClient):
-    """Makes queues, topics and subscriptions one by one, then starts the others."""
+    """The client that creates queues, topics and subscriptions one by one, then starts the others."""
 
     def __init__(
         self, cluster: Cluster, workload: Workload, name: str, record: Record, then: Callable[[dict[str, str]], None]
@@ -143,7 +146,7 @@ class Publisher(TopicClient):
 
 
 class Filterer(TopicClient):
-    """Makes the filter of one subscription narrow and wide again."""
+    """The client that switches the filter of one subscription between narrow and wide."""
 
     def __init__(self, cluster: Cluster, workload: Workload, name: str, record: Record, arn: str) -> None:
         super().__init__(cluster, workload, name, record)
@@ -168,7 +171,7 @@ class Filterer(TopicClient):
 
 
 class Subscriber(TopicClient):
-    """Deletes one subscription and makes it again."""
+    """The client that deletes one subscription and makes it again, repeatedly."""
 
     def __init__(self, cluster: Cluster, workload: Workload, name: str, record: Record, arn: str) -> None:
         super().__init__(cluster, workload, name, record)
@@ -192,7 +195,7 @@ class Subscriber(TopicClient):
 
 
 class TopicClients:
-    """All clients of topics in a run; none without the feature."""
+    """All clients of topics in a run. Scenarios without the feature ``topics`` have none."""
 
     def __init__(self, cluster: Cluster, workload: Workload) -> None:
         self.cluster = cluster
@@ -214,10 +217,10 @@ class TopicClients:
         for client in clients:
             client.start()
 
-    # --- the judge ------------------------------------------------------------------
+    # --- the check ------------------------------------------------------------------
 
     def judge(self, member: Member) -> None:
-        """Judge what the queues hold at the end, as ``member``, the master, knows them."""
+        """Check the contents of the queues at the end of a run. member: the master."""
         if not self.is_there or not self.record.published:
             return
         node = member.node
@@ -227,18 +230,18 @@ class TopicClients:
             return
         held = {name: _bodies(member, name) for name in NAMES}
         for publish in self.record.published:
-            self._judge(publish, held)
+            self._check_publish(publish, held)
 
     def _found(self, name: str, evidence: str) -> None:
         self.cluster.trace.found(name, evidence)
 
-    def _judge(self, publish: Published, held: dict[str, Counter[str]]) -> None:
+    def _check_publish(self, publish: Published, held: dict[str, Counter[str]]) -> None:
         counts = {name: bodies[publish.body] for name, bodies in held.items() if name.startswith(publish.topic)}
-        told = f"{publish.body} to {publish.topic}: {json.dumps(counts)}"
+        evidence = f"{publish.body} to {publish.topic}: {json.dumps(counts)}"
         if len(set(publish.ids)) > 1:
             self._found(TWO_IDS, f"{publish.body} is {publish.ids}")
         if max(counts.values()) > 1:
-            self._found(DOUBLED, told)
+            self._found(DOUBLED, evidence)
         certain = {name: count for name, count in counts.items() if name not in (FILTERED, CHANGING)}
         was = None
         if publish.topic == "many":
@@ -248,22 +251,22 @@ class TopicClients:
             if passes:
                 certain[FILTERED] = counts[FILTERED]
             elif counts[FILTERED]:
-                self._found(LEAKED, f"{told}, which the filter of {FILTERED} refused")
+                self._found(LEAKED, f"{evidence}, which the filter of {FILTERED} refused")
         if publish.topic == "many" and counts[CHANGING]:
             was = _state_during(self.record.subscriptions, publish)
             if was is False:
-                self._found(LEAKED, f"{told}, though {CHANGING} was not subscribed")
+                self._found(LEAKED, f"{evidence}, though {CHANGING} was not subscribed")
         if len(set(certain.values())) > 1:
-            self._found(PARTIAL, told)
+            self._found(PARTIAL, evidence)
         elif publish.complete_us is not None and not all(certain.values()):
-            self._found(LOST, f"{told}, answered")
+            self._found(LOST, f"{evidence}, answered")
 
 
 def _state_during(changes: list[Changed], publish: Published) -> bool | None:
-    """What was so all the while from a publish's first attempt to its answer; None if it may have changed."""
+    """Return the state of a subscription from a publish's first attempt to its answer, None if it may have changed."""
     if publish.complete_us is None:
         return None
-    is_on = True  # as the founder made it
+    is_on = True  # the state that TopicFounder created
     for change in changes:
         if change.complete_us is not None and change.complete_us < publish.invoke_us:
             is_on = change.is_on
@@ -273,13 +276,13 @@ def _state_during(changes: list[Changed], publish: Published) -> bool | None:
 
 
 def _bodies(member: Member, name: str) -> Counter[str]:
-    """How often each body is in a queue, in memory or on the member's disk."""
+    """Return how often each body is in a queue, in memory or on the member's disk."""
     node = member.node
     assert node is not None
     queue = node.state.queue(DEFAULT_ACCOUNT, name)
     found = dict(queue.contents)
     cold = [sequence for sequence in queue.issued if sequence not in queue.contents and queue.row(sequence) is not None]
     if cold:
-        read = {content.sequence: content for content in member.disk.read(queue.id, cold)}  # whole pages
+        read = {content.sequence: content for content in member.disk.read(queue.id, cold)}  # read returns whole pages
         found.update({sequence: read[sequence] for sequence in cold})
     return Counter(content.body for content in found.values())

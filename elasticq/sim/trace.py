@@ -1,4 +1,4 @@
-"""Records what happens in a run, as a hash that two equal runs share, and what its judges find."""
+"""The trace of a run: a hash of all events, equal for equal runs, and the findings of the checks."""
 
 from hashlib import blake2b
 
@@ -9,9 +9,9 @@ FINDINGS_MAX = 10
 
 
 class Trace:
-    """The record of a run.
+    """The trace of a run.
 
-    lines: every event in words, if ``keeps_lines``; findings: the first rules that were found broken.
+    lines: a line for each event, except frames, if ``keeps_lines``. findings: the first FINDINGS_MAX broken rules.
     """
 
     def __init__(self, scheduler: Scheduler, *, keeps_lines: bool = False) -> None:
@@ -23,22 +23,22 @@ class Trace:
 
     @property
     def hash(self) -> str:
-        """The hash of everything so far."""
+        """Return the hash of all events so far."""
         return self._hash.hexdigest()
 
     def note(self, kind: str, who: str, what: object) -> None:
-        """Record that something happens now."""
+        """Record an event at the current time."""
         line = f"{self.scheduler.now_us} {kind} {who} {what}"
         self._hash.update(line.encode())
         if self._keeps_lines:
             self.lines.append(line)
 
     def frame(self, sender: str, to: str, size_bytes: int) -> None:
-        """Record that a frame arrives now."""
+        """Record the arrival of a frame at the current time."""
         self._hash.update(b"%d %s %s %d" % (self.scheduler.now_us, sender.encode(), to.encode(), size_bytes))
 
     def found(self, name: str, evidence: str) -> None:
-        """Record that a rule is broken, and stop the run: what follows a broken rule proves nothing."""
+        """Record a broken rule and stop the run, because later findings would prove nothing."""
         self.note("found", name, evidence)
         if len(self.findings) < FINDINGS_MAX:
             self.findings.append(Finding(name, evidence, self.scheduler.now_us))

@@ -1,8 +1,8 @@
-"""Snapshots on their way: from the rows of one member to another that wants them, in chunks, over links that break.
+"""The simulated transfers of snapshots between members, in chunks, over links that can be cut.
 
-A source makes one immutable copy and serves it as long as it lives. A transfer waits for a link that is cut.
-When its source died it begins anew at another that reaches as far. The copy is checked before it is installed,
-and installed only where the node still wants it, as the node has gone on meanwhile.
+A source makes an immutable copy of its rows and serves it while its process lives. While the link is cut, the transfer
+waits. If the source dies, the transfer starts again at another member whose snapshot reaches the wanted index. The copy
+is installed after a delay for its verification, and only if the node still wants it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CHECK_US = (5_000, 150_000)
 
 
 class Transfers(Struct):
-    """How many snapshots were begun, interrupted on the way, installed."""
+    """The numbers of transfers that were started, interrupted and installed."""
 
     begun: int = 0
     cut: int = 0
@@ -30,7 +30,7 @@ class Transfers(Struct):
 
 
 class Transfer:
-    """The transfer of a snapshot to one member, in one life of it."""
+    """A transfer of a snapshot to a member. It ends with the life of the member."""
 
     def __init__(self, cluster: Cluster, member: Member, random: Random, counts: Transfers) -> None:
         self.cluster = cluster
@@ -51,7 +51,7 @@ class Transfer:
 
     @property
     def _index(self) -> int:
-        """The index of the snapshot that the member wants, 0 if it wants none any more."""
+        """Return the index of the wanted snapshot, 0 if the member does not want one any more."""
         node = self.member.node
         if node is None or self.member.life != self.life or node.effects.wanted is None:
             return 0
@@ -62,7 +62,7 @@ class Transfer:
             self.member.transfer = None
 
     def begin(self) -> None:
-        """Ask the member that offered the snapshot first, then the others in turn."""
+        """Start a transfer from a member that can serve it. Mostly ask the member that offered the snapshot first."""
         index, node = self._index, self.member.node
         if not index or node is None or node.effects.wanted is None:
             self._over()

@@ -1,4 +1,4 @@
-"""Whose turn it is in queues whose groups share must follow from the rows, so that each member knows it alike."""
+"""The check that the turns of fair-share queues follow from the rows, so all members have the same order."""
 
 from elasticq.engine.ordering.looks import as_a
 from elasticq.engine.ordering.shared import SharedOrder
@@ -9,35 +9,35 @@ AHEAD = 12
 
 
 def wrong_turns(state: State, now_ms: int) -> list[Queue]:
-    """Return the queues whose order does not say what one says that is made anew from the rows."""
+    """Return the fair-share queues whose order differs from an order that is rebuilt from the rows."""
     return [queue for queue in state.queues.values() if queue.sharing is not None and _is_wrong(queue, state, now_ms)]
 
 
 def _is_wrong(queue: Queue, state: State, now_ms: int) -> bool:
     order = as_a(SharedOrder, queue.order)
-    assert order is not None, "a queue whose groups share has an order by turns"
+    assert order is not None, "a fair-share queue has a SharedOrder"
     order.advance(now_ms)
-    anew = _made_anew(queue, state)
-    anew.advance(now_ms)
+    rebuilt = _rebuilt(queue, state)
+    rebuilt.advance(now_ms)
     return [order.group_name(each) for each in order.ahead(AHEAD)] != [
-        anew.group_name(each) for each in anew.ahead(AHEAD)
+        rebuilt.group_name(each) for each in rebuilt.ahead(AHEAD)
     ]
 
 
-def _made_anew(queue: Queue, state: State) -> SharedOrder:
-    """Return an order that is made of the rows as a start makes it."""
+def _rebuilt(queue: Queue, state: State) -> SharedOrder:
+    """Return an order that is built from the rows, as at the start of a member."""
     order = queue.order
-    anew = SharedOrder(queue.rows, queue.contents, state.grace, queue.ages)
+    rebuilt = SharedOrder(queue.rows, queue.contents, state.grace, queue.ages)
     for first, last in order.untouched_pairs():
-        anew.insert_untouched(first, last)
+        rebuilt.insert_untouched(first, last)
     for sequence in queue.issued:
         name = order.group_name(sequence) if queue.row(sequence) is not None else None
         if name is not None:
-            anew.join(sequence, name)
+            rebuilt.join(sequence, name)
     for sequence in sorted(queue.rows):
-        anew.insert(sequence, queue.rows[sequence])
+        rebuilt.insert(sequence, queue.rows[sequence])
     for sequence, due_ms in order.delayed():
-        anew.insert(sequence, Row(due_ms))
+        rebuilt.insert(sequence, Row(due_ms))
     assert queue.sharing is not None
-    anew.share_by(queue.sharing, queue.turns)
-    return anew
+    rebuilt.share_by(queue.sharing, queue.turns)
+    return rebuilt

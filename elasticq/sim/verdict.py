@@ -1,4 +1,4 @@
-"""What is judged when a run is at rest: all faults are over, and all messages were taken and deleted."""
+"""The checks at the end of a run, when all faults have ended and all messages were received and deleted."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from elasticq.sim.member import Member
 from elasticq.sim.operator import Operator
 from elasticq.sim.workload import Workload
 
-RECOVERY_MAX_US = 5_000_000  # design: faults stop, a majority has its rows, and a master serves and commits
-CLIENT_TURNS_US = 3_000_000  # an attempt may hang for so long before its client turns to another member
+RECOVERY_MAX_US = 5_000_000  # from the time when faults have ended and a quorum can vote to a serving master
+CLIENT_TURNS_US = 3_000_000  # an attempt may hang this long before its client tries another process
 BEHIND_ENTRIES_MAX = 20
 NO_PROGRESS, NO_MASTER, MOVE_STUCK = "no_progress", "no_master", "move_stuck"
 ORDER_NOT_DONE, LEFT_BEHIND, LEFT_OUT = "order_not_done", "left_behind", "left_out"
@@ -20,7 +20,7 @@ ORDER_NOT_DONE, LEFT_BEHIND, LEFT_OUT = "order_not_done", "left_behind", "left_o
 def judge_at_rest(
     cluster: Cluster, judge: Invariants, workload: Workload, clients: Clients, operator: Operator
 ) -> None:
-    """Judge recovery, orders, members, rows and the history; the trace is told what is wrong."""
+    """Check recovery, orders, members, rows and the history of the clients. Record findings in the trace."""
     trace, now_us = cluster.trace, cluster.scheduler.now_us
     if cluster.master is None:
         trace.found(NO_MASTER, "no master at the end")
@@ -42,15 +42,15 @@ def judge_at_rest(
     for member in cluster.members:
         if member.node is not None:
             judge.compare_rows(member)
-        _look_after(cluster, member)
+        _check_caught_up(cluster, member)
     drain_us = workload.drain_us if clients.is_drained else None
     history = judge.without_excused(workload.history)
     for finding in check(history, jumps=judge.jumps, drain_us=drain_us):
         trace.found(finding.name, finding.evidence)
 
 
-def _look_after(cluster: Cluster, member: Member) -> None:
-    """A member of the cluster must have followed; one that lives in memory must be a voter again."""
+def _check_caught_up(cluster: Cluster, member: Member) -> None:
+    """Check that the member has caught up, and that a memory-only member is a voter again."""
     master, node = cluster.master, member.node
     if master is None or master.node is None or node is None or not member.is_wanted:
         return

@@ -1,4 +1,4 @@
-"""What the clients of a run share: their queues and their history, what is sent and not deleted, and the drain."""
+"""The common state of a run's clients: their queues, their history, the outstanding messages and the drain."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from elasticq.sim.queues import SCHEDULES, LoadQueue, queues_of
 
 
 class LeasedCall(Struct, frozen=True):
-    """A numbered receive of a lease; partition: the queue's that it asks for, None: any."""
+    """A numbered receive of a lease. partition: the queue's partition that it names, None for the whole queue."""
 
     queue: LoadQueue
     lease: str
@@ -23,9 +23,10 @@ class LeasedCall(Struct, frozen=True):
 
 
 class Workload:
-    """``outstanding``: keys of messages that were acknowledged or received, and not deleted, as far as anybody knows.
+    """The common state of the clients.
 
-    Who tries to delete a message takes it out; who is told that this had no effect puts it back.
+    outstanding: the keys of messages that were acknowledged or received, and are probably not deleted. An attempt to
+    delete a message removes its key. If the attempt certainly failed, the key is added again.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -38,7 +39,7 @@ class Workload:
         self.first_write_after_heal_us: int | None = None
         self.outstanding: set[tuple[str, ...]] = set()
         self.maybe_deleted: set[tuple[str, ...]] = set()
-        self.keys: dict[str, tuple[str, ...]] = {}  # by body: sends with one deduplication id are one message
+        self.keys: dict[str, tuple[str, ...]] = {}  # by body; sends with the same deduplication id are one message
         features = cluster.scenario.features
         self.queues = queues_of(features)
         self.sources = [queue for queue in self.queues if not queue.source]
@@ -46,17 +47,17 @@ class Workload:
         self.has_schedules = SCHEDULES in features
         self.drains_by_partition = cluster.scenario.seed % 2 == 0
         self.asks_attributes = bool(features)
-        self.leased: LeasedCall | None = None  # the newest
+        self.leased: LeasedCall | None = None  # the newest leased call of any reader
         self.places = [(queue, partition) for queue in self.queues for partition in self._partitions(queue)]
         self.found_empty_us: dict[tuple[str, int | None], int] = {}
 
     def drain(self) -> None:
-        """Nothing is sent from now on; everything is taken and deleted."""
+        """Start the drain: clients send nothing more, and receive and delete everything."""
         self.is_draining = True
         self.drain_us = self.last_message_us = self.scheduler.now_us
 
     def _partitions(self, queue: LoadQueue) -> Sequence[int | None]:
-        """Return what a drain asks the queue for, one after the other: each partition, or None for all of them."""
+        """Return the partitions that a drain receives from in turn. None stands for the whole queue."""
         return range(queue.partitions) if queue.partitions and self.drains_by_partition else (None,)
 
     def is_searched_since(self, since_us: int) -> bool:
@@ -64,28 +65,28 @@ class Workload:
         return all(self.found_empty_us.get((queue.name, partition), -1) >= since_us for queue, partition in self.places)
 
     def naming(self, queue: LoadQueue, messages: list[SentMessage]) -> None:
-        """A client is about to send these messages."""
+        """Record messages that a client is about to send."""
         for message in messages:
             scope = message.group if queue.is_by_group else ""
             id_ = message.deduplication_id
             self.keys[message.body] = (queue.name, scope, id_) if id_ else (message.body,)
 
     def deleting(self, body: str) -> None:
-        """A client is about to delete the message with this body."""
+        """Record that a client is about to delete the message with this body."""
         self.maybe_deleted.add(self.keys[body])
         self.outstanding.discard(self.keys[body])
 
     def not_deleted(self, body: str) -> None:
-        """A delete of the message with this body certainly had no effect, so that it must be received again."""
+        """Record that the delete of the message with this body certainly had no effect. It must be received again."""
         self.outstanding.add(self.keys[body])
 
     def received(self, bodies: list[str]) -> None:
-        """A consumer got messages with these bodies: they are there, whether their senders were told or not."""
+        """Record messages that a consumer got. They exist, even if their senders got no answer."""
         self.last_message_us = self.scheduler.now_us
         self.outstanding.update({self.keys[body] for body in bodies if body in self.keys} - self.maybe_deleted)
 
     def finished(self, event: Event) -> None:
-        """An operation has ended."""
+        """Record the end of an operation."""
         if event.outcome != "ok":
             return
         if isinstance(event, Send):

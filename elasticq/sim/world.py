@@ -1,4 +1,4 @@
-"""A run of a scenario: scheduler, cluster, clients, faults and judge wired together, and what the run showed."""
+"""The run of a scenario, which connects scheduler, cluster, clients, faults and checks; and its outcome."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RUN_PAST_END_MAX_MS = 60_000
 
 
 class Outcome(Struct):
-    """What a run was and what it showed."""
+    """The parameters, the numbers and the findings of a run."""
 
     seed: int
     members: int
@@ -52,7 +52,10 @@ class Outcome(Struct):
 
 
 class World:
-    """One run of one scenario; ``run`` once. It wires the parts, and passes on what a member tells (``Observer``)."""
+    """One run of one scenario. Call ``run`` only once.
+
+    It connects the parts, and passes on the events that members report (``Observer``).
+    """
 
     def __init__(self, scenario: Scenario, *, keeps_trace: bool = False) -> None:
         self.scenario = scenario
@@ -72,7 +75,7 @@ class World:
         timekeeper = Timekeeper(self.cluster, self.workload, "timekeeper")
         self.injector = Injector(self.cluster, self.operator, timekeeper)
 
-    # --- what members tell ----------------------------------------------------------
+    # --- events that members report -------------------------------------------------
 
     def voted(self, member: Member) -> None:
         self.injector.voted(member)
@@ -146,5 +149,5 @@ class World:
 
 
 def run(scenario: Scenario, *, keeps_trace: bool = False) -> Outcome:
-    """Run ``scenario`` from its beginning to its end."""
+    """Run a scenario from start to end and return its outcome. keeps_trace: keep a line for each event."""
     return World(scenario, keeps_trace=keeps_trace).run()

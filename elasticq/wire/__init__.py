@@ -1,1 +1,1 @@
-"""Turns bytes into commands and results into bytes, in AWS JSON 1.0 and in AWS Query."""
+"""The wire formats: bytes to commands and results to bytes, in AWS JSON 1.0 and in AWS Query."""

@@ -1,7 +1,8 @@
-"""Turns the decoder's complaint about a member that holds more than it may into the error that AWS has for it.
+"""The errors of AWS for members of SQS requests that exceed their bounds.
 
-The bounds stand in ``limits.MEMBERS``. The decoder compares, and says which bound was broken and where. The bounds are
-rounded up from AWS's: a value that lies between the two is judged by the engine, in AWS's own words.
+The bounds are in ``limits.MEMBERS``. The decoder checks them and reports which bound was exceeded and where. This
+module makes the error of AWS from that report. The bounds here are larger than those of AWS. The engine refuses a
+value between the two, with the exact text of AWS.
 """
 
 import re
@@ -26,7 +27,7 @@ from elasticq.model.errors import (
     quoted,
 )
 
-_BEYOND: Final = re.compile(
+_EXCEEDED: Final = re.compile(
     r"Expected `(?P<kind>\w+)` (?:of length )?[<>]= (?P<bound>-?\d+)"
     r" - at (?P<key>`key` in )?`\$(?P<place>[^`]*\.(?P<name>\w+))(?P<inside>\[[^`]*\])?`"
 )
@@ -34,10 +35,11 @@ _STEP: Final = re.compile(r"\.(\w+)|\[(\d+)\]")
 
 
 class Beyond(Struct, frozen=True):
-    """What broke its bound.
+    """A member that exceeded its bound.
 
-    name: of the member; kind: int, str, bytes, array or object; value: what was sent, None where that is not known
-    of: the name of the attribute whose value it is; empty for any other member
+    name: the name of the member. kind: int, str, bytes, array or object.
+    value: the sent value, None if it is unknown.
+    of: the name of the attribute that has the value; empty for any other member.
     """
 
     name: str
@@ -52,8 +54,8 @@ class Beyond(Struct, frozen=True):
 
 
 def beyond_bounds(error: msgspec.ValidationError, members: Any) -> SqsError | None:
-    """The error to answer when decoding ``members`` raised ``error``; None if no bound was broken."""
-    found = _BEYOND.match(str(error))
+    """Return the error to answer after decoding ``members`` raised ``error``. None if no bound was exceeded."""
+    found = _EXCEEDED.match(str(error))
     if found is None:
         return None
     name, inside, bound = found["name"], found["inside"], int(found["bound"])
@@ -69,7 +71,7 @@ def beyond_bounds(error: msgspec.ValidationError, members: Any) -> SqsError | No
 
 
 def _at(place: str, value: Any) -> Any:
-    """The value at ``place``; None inside a map, whose keys the decoder does not tell."""
+    """Return the value at ``place``. None inside a map, because the decoder does not report the keys."""
     for name, number in _STEP.findall(place):
         if name:
             value = value.get(name) if isinstance(value, dict) else None
@@ -142,4 +144,4 @@ _ERRORS: Final[dict[str, Callable[[Beyond], SqsError]]] = {
         "Message (user) attribute name must be between 1 and 256 characters long."
     ),
 }
-"""By the name in ``limits.MEMBERS``; all others get ``_invalid``."""
+"""The makers of errors by the name in ``limits.MEMBERS``. All other members use ``_invalid``."""

@@ -1,13 +1,14 @@
-"""Tells what a web page made a browser send from what a client sends, and which pages may.
+"""The check of requests that web pages send through browsers, and which pages may send them.
 
-A page of anybody can make a browser on this machine ask for http://localhost:9324.
-It cannot keep the browser from adding Origin or Sec-Fetch-Site, so a request
-that carries a mark of a browser is judged (CSRF). A page can also have the name
-of its own server resolve to 127.0.0.1 (DNS rebinding): then the browser takes
-this server for the page's own, adds no mark over plain HTTP but a User-Agent,
-which the page may change, and only the Host header tells. So where no signature
-does, the Host of every request must be a name that no stranger's name server
-can point here.
+Any web page can make a browser on this machine send requests to
+http://localhost:9324. The page cannot stop the browser from adding Origin or
+Sec-Fetch-Site. So a request with such a mark of a browser is checked (CSRF).
+
+A page can also let the name of its own server resolve to 127.0.0.1 (DNS
+rebinding). Then the browser treats this server as the page's own. Over plain
+HTTP it adds only a User-Agent, which the page may change. Only the Host header
+shows the attack. So the Host of every unsigned request must be a name that no
+foreign name server can point to this server.
 """
 
 import ipaddress
@@ -24,23 +25,23 @@ MARKS: Final[tuple[bytes, ...]] = (
 )
 """Names, in lower case, of headers that browsers add and that pages cannot remove."""
 AGENT: Final = b"Mozilla/"
-"""How the User-Agent of every browser begins, unless a page changed it."""
+"""The start of every browser's User-Agent, unless a page changed it."""
 
 HOST_CHARS_SHOWN_MAX: Final = 253
 _HOST: Final = re.compile(r"(?:\[([0-9a-f:.]+)\]|([0-9a-z._-]+?)\.?)(?::[0-9]{1,5})?")
 _LOCAL_NAMES: Final = ("localhost.localdomain", "localhost.localstack.cloud")
-"""The second is LocalStack's name for 127.0.0.1, which stands in the code of users who come from there."""
+"""Names of 127.0.0.1. The second is LocalStack's, and is in the code of its former users."""
 _LOCAL_ENDS: Final = (".localhost", ".local", ".internal", ".svc", ".localhost.localstack.cloud")
-"""No name server of the Internet may answer for the first three. Kubernetes' services are NAME.NAMESPACE.svc, and in
-whole NAME.NAMESPACE.svc.cluster.local."""
+"""Ends of local names. No public name server may answer for the first three. Services of Kubernetes have the names
+NAME.NAMESPACE.svc and NAME.NAMESPACE.svc.cluster.local."""
 
 
 class Browsers:
-    """Judges requests of browsers.
+    """The rules for requests of browsers.
 
-    hosts: names under which this server may be addressed besides those that no foreign name server can point here
-    (``is_allowed_host``); origins: pages of elsewhere that may ask, as scheme://host[:port]; are_gets_strict: no
-    unsigned GET may change something, whoever sends it.
+    hosts: names of this server, in addition to those that are always safe (``is_allowed_host``).
+    origins: origins of foreign pages that may send requests, as scheme://host[:port].
+    are_gets_strict: whether an unsigned GET of any client must not change anything.
     """
 
     __slots__ = ("_are_gets_strict", "_hosts", "_origins")
@@ -53,9 +54,9 @@ class Browsers:
         self._origins = frozenset(origin.lower().rstrip("/") for origin in origins)
 
     def refusal(self, header: Callable[[str], str | None], *, is_unsigned: bool = True) -> str:
-        """Why the request is refused; empty: it is not. ``header`` gives a header by its name.
+        """Return why the request is refused; empty if it is allowed. ``header`` returns a header by its name.
 
-        is_unsigned: its Host is judged although it has no mark of a browser. A client of HTTP/1.0 may send none.
+        is_unsigned: check the Host even without a mark of a browser. A client of HTTP/1.0 may send no Host.
         """
         origin, site = header("Origin"), (header("Sec-Fetch-Site") or "").lower()
         marked = _is_marked(header)
@@ -63,8 +64,8 @@ class Browsers:
         if (marked or (is_unsigned and host)) and not self.is_allowed_host(host):
             shown = host[:HOST_CHARS_SHOWN_MAX].encode("ascii", "replace").decode()
             return (
-                f"This server does not answer to the Host {shown!r}, which a name server of anybody could point here: "
-                "name it in auth.allowed_hosts or http.public_url, or use --auth strict."
+                f"This server refuses the Host {shown!r}, because any name server could point that name to it: "
+                "add it to auth.allowed_hosts or http.public_url, or use --auth strict."
             )
         if not marked:
             return ""
@@ -75,19 +76,22 @@ class Browsers:
         return ""
 
     def get_refusal(self, header: Callable[[str], str | None], action: str) -> str:
-        """Why an unsigned GET of an action that changes something is refused; empty: it is not.
+        """Return why an unsigned GET of an action that changes something is refused; empty if it is allowed.
 
-        Any link or image makes a browser GET, with Mozilla/ in front of its User-Agent, which no page can change
-        there; where it came from stands in Referer, unless the page forbade that. Programs send none of these.
+        Any link or image makes a browser send a GET. Its User-Agent then begins with Mozilla/, which the page cannot
+        change. Its Referer names the page, unless the page forbids that. Programs send neither.
         """
         if self._are_gets_strict:
             return f"{action} by GET must be signed: use POST."
         if _is_marked(header) or header("Referer") is not None:
-            return f"{action} by GET must be signed where it comes from a browser: use POST, or a program."
+            return f"{action} by GET must be signed if it comes from a browser: use POST, or another program."
         return ""
 
     def is_allowed_host(self, host: str) -> bool:
-        """host or host:port: listed, an address, a name of one label, as in networks of containers, or a local name."""
+        """Return whether ``host`` (host or host:port) is a name of this server.
+
+        That is a listed name, an IP address, a local name, or a name of one label, as networks of containers use.
+        """
         found = _HOST.fullmatch(host.lower())
         if found is None:
             return False
@@ -97,17 +101,17 @@ class Browsers:
         return found[1] is None and "." not in name
 
     def is_allowed_origin(self, origin: str, host: str) -> bool:
-        """Whether ``origin`` is listed, or is this server itself."""
+        """Return whether ``origin`` is listed, or is this server itself."""
         origin = origin.lower()
         return origin in self._origins or origin in (f"http://{host.lower()}", f"https://{host.lower()}")
 
     def is_foreign(self, origin: str) -> bool:
-        """Whether ``origin`` is listed: its pages need CORS headers to read an answer."""
+        """Return whether ``origin`` is listed, so that its pages need CORS headers to read an answer."""
         return origin.lower() in self._origins
 
 
 def _is_marked(header: Callable[[str], str | None]) -> bool:
-    """Whether a request has a mark of a browser."""
+    """Return whether a request has a mark of a browser."""
     agent = header("User-Agent") or ""
     return agent.startswith(AGENT.decode()) or any(header(mark.decode()) is not None for mark in MARKS)
 

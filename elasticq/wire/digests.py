@@ -1,10 +1,10 @@
-"""The MD5 digests that SQS puts beside bodies and attributes so that clients can check them.
+"""The MD5 digests that SQS adds to bodies and attributes so that clients can check them.
 
-They guard against damage on the way, not against people: boto3 compares
-MD5OfMessageBody and MD5OfBody, the Java SDK the ones of attributes too.
-Nothing is stored: a digest follows from what is sent or handed out. Those of
-the bodies that were sent last are remembered, as a message is mostly received
-soon after it was sent, and then as the very same text in memory.
+They protect against damage in transit, not against attackers. boto3 compares
+MD5OfMessageBody and MD5OfBody; the Java SDK compares those of attributes, too.
+Digests are not stored. The module remembers the digests of the last sent bodies:
+most messages are received soon after they were sent, as the same object in
+memory.
 """
 
 from collections.abc import Mapping
@@ -13,27 +13,27 @@ from typing import Final
 
 from elasticq.model.commands import MessageAttributeValue
 
-try:  # the same function without OpenSSL's costs: 0.15 us less for a short text, a tenth more for a long one
+try:  # without the costs of OpenSSL: 0.15 us less for a short text, a tenth more for a long one
     from _md5 import md5 as _small_md5  # type: ignore[import-not-found,unused-ignore]
 except ImportError:
     _small_md5 = md5
 
 _SMALL_BYTES: Final = 1_024
-_short_md5: Final = _small_md5  # compiled, a name of this module costs nothing, another's a look into a dict
-_RECENT_MAX: Final = 1_021  # a prime, as memory hands out places at even distances
+_short_md5: Final = _small_md5  # compiled, a name of this module costs nothing, and a name of another one a lookup
+_RECENT_MAX: Final = 1_021  # a prime, because addresses of objects have even distances
 
 
 _recent: Final[list[tuple[str, str]]] = [("", md5(usedforsecurity=False).hexdigest())] * _RECENT_MAX
-"""The newest short bodies with their digests, each pair where the body's address says.
+"""The newest short bodies with their digests. The address of the body defines the index of its pair.
 
-Bodies are compared by identity, which costs nothing of their length; one that is held here cannot lose its address to
-another one. A pair is one object, so that threads cannot mix two of them.
+Bodies are compared by identity, so their length does not matter. While a body is in this list, no other object can get
+its address. A pair is one object, so that threads cannot mix two pairs.
 """
 _address: Final = id
 
 
 def sent_md5(body: str) -> str:
-    """As ``body_md5``, of a body that will probably be asked for again."""
+    """Return the same as ``body_md5``, and remember it if the body is short."""
     digest = _md5(body.encode())
     if len(body) <= _SMALL_BYTES:
         _recent[(_address(body) >> 4) % _RECENT_MAX] = body, digest
@@ -41,17 +41,17 @@ def sent_md5(body: str) -> str:
 
 
 def body_md5(body: str) -> str:
-    """MD5OfMessageBody and MD5OfBody: hex MD5 of the UTF-8 text."""
+    """Return MD5OfMessageBody or MD5OfBody: the hexadecimal MD5 of the UTF-8 text."""
     known = _recent[(_address(body) >> 4) % _RECENT_MAX]
     return known[1] if known[0] is body else _md5(body.encode())
 
 
 def attributes_md5(attributes: Mapping[str, MessageAttributeValue] | None) -> str | None:
-    """MD5OfMessageAttributes and MD5OfMessageSystemAttributes; None where there are no attributes.
+    """Return MD5OfMessageAttributes or MD5OfMessageSystemAttributes; None if there are no attributes.
 
-    By name: name, data type and value, each with its length in front (4 bytes,
-    big-endian), the value preceded by 1 for String and Number, 2 for Binary
-    (SQS developer guide, "Calculating the MD5 message digest").
+    The hashed bytes are name, data type and value of each attribute, in the order of names. Each part follows its
+    length (4 bytes, big-endian). Before the value is a byte: 1 for String and Number, 2 for Binary. Source: SQS
+    developer guide, "Calculating the MD5 message digest".
     """
     if not attributes:
         return None

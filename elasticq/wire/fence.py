@@ -1,7 +1,7 @@
-"""Reads the header X-Elasticq-Fence, by which a client that sends no unknown members gives the fence of a call.
+"""The header X-Elasticq-Fence: the fence of a call, for clients that cannot send unknown members.
 
-Its value is ``GROUP;TOKEN`` or ``GROUP;TOKEN;PARTITION``: the members ElasticqGroup, ElasticqToken and
-ElasticqPartition. On calls that have no such members it means nothing, as a client may add it to all of its calls.
+Its value is ``GROUP;TOKEN`` or ``GROUP;TOKEN;PARTITION``, for the members ElasticqGroup, ElasticqToken and
+ElasticqPartition. A client may add the header to all of its calls: calls without these members ignore it.
 """
 
 import re
@@ -13,14 +13,14 @@ from elasticq.model.limits import LONG_RANGE
 
 HEADER: Final = b"x-elasticq-fence"
 NO_FENCE: Final = ";"
-"""Stands for an empty header, which is refused like any other of a wrong form: a call must not lose its fence."""
+"""The value for an empty header. It is refused as malformed, because a call must not lose its fence."""
 _FORM: Final = re.compile(r"([A-Za-z0-9_.-]{1,80});([0-9]{1,19})(?:;([0-9]{1,5}))?")
 
 
 def add_fence(command: Command, text: str) -> None:
-    """Put what the header says into the command. Raises InvalidParameterValue for a header of another form.
+    """Set the members of the fence in the command, from the text of the header.
 
-    So it does where the command has a fence of its own: nobody could tell which of the two is meant.
+    Raise InvalidParameterValue if the header is malformed, or if the command already has a fence.
     """
     if not isinstance(command, FencedCommand):
         return

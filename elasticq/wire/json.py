@@ -1,10 +1,10 @@
-"""Reads AWS JSON 1.0 requests and writes its answers.
+"""The AWS JSON 1.0 protocol: it reads requests and writes answers.
 
-A request's body is a JSON object whose members are those of the command; an
-answer is one too, or nothing at all where the action has no result. Members
-that a client sets to null count as absent, as on AWS, and unknown ones are
-skipped. Keys whose list or map would be empty are left out (seen on AWS). A
-result is written by its fields; those of the hot path are written by hand.
+The body of a request is a JSON object with the members of the command. An answer
+is an object, too, or empty if the action has no result. A null counts as absent,
+as on AWS, and unknown members are skipped. Answers leave out keys of empty lists
+and maps (seen on AWS). Generic code writes a result by its fields. For the hot
+path, hand-written functions do it.
 """
 
 import re
@@ -38,11 +38,11 @@ _encode_json: Final = msgspec.json.Encoder().encode
 
 
 def decode(operation: Operation, body: bytes) -> Command:
-    """The command in ``body``; nothing of it is checked beyond JSON, its types and its members' bounds.
+    """Return the command in ``body``. Only JSON, types and the bounds of members are checked.
 
-    Raises SerializationError for a body that is not JSON or not UTF-8, is nested too deep, has too many parts or a
-    member of another type (the decoder itself gives up at the depth of JSON_DEPTH_MAX); the errors of ``bounds.py``
-    for a member that holds more than it may; RequestTooLarge for more bytes than the action can need.
+    Raise SerializationError for a body that is not JSON or UTF-8, is nested deeper than JSON_DEPTH_MAX, has too many
+    parts, or has a member of a wrong type. Raise the errors of ``bounds.py`` for a member that exceeds its bound. Raise
+    RequestTooLarge for more bytes than the action can need.
     """
     if not body:
         return operation.command()
@@ -50,7 +50,7 @@ def decode(operation: Operation, body: bytes) -> Command:
         raise operation.too_large()
     try:
         if not body.isascii():
-            body.decode()  # the decoder does not look into what it skips
+            body.decode()  # the decoder does not check the members that it skips
         if len(body) > SMALL_REQUEST_BYTES_MAX:
             return _decode_large(operation, body)
         return operation.decoder.decode(body)
@@ -64,7 +64,10 @@ def decode(operation: Operation, body: bytes) -> Command:
 
 
 def _decode_large(operation: Operation, body: bytes) -> Command:
-    """A long body could have so many parts that decoding takes too long. Only a message or a batch is so long."""
+    """Return the command in a long body. Refuse too many parts first, because decoding them would take too long.
+
+    Only messages and batches are that long.
+    """
     check_strings(body)
     if operation.entry_name is not None:
         return _bounded(operation, careful.decode(operation.command, body))
@@ -72,10 +75,10 @@ def _decode_large(operation: Operation, body: bytes) -> Command:
 
 
 def check_strings(body: bytes) -> None:
-    """Raises SerializationError where there are too many strings, and so too many members of maps.
+    """Raise SerializationError for too many strings, and so for too many members of maps.
 
-    A quotation mark behind a backslash is not counted. It may be the end of a string, never a beginning. All marks
-    are counted first, as that is fast and mostly enough.
+    A quotation mark after a backslash is not counted: it can end a string, but not begin one. The first count is of
+    all quotation marks, because that is fast and usually enough.
     """
     quotes = body.count(b'"')
     if quotes > 2 * STRINGS_MAX and quotes - body.count(b'\\"') > 2 * STRINGS_MAX:
@@ -83,9 +86,9 @@ def check_strings(body: bytes) -> None:
 
 
 def _decode_without_nulls(operation: Operation, body: bytes) -> Command:
-    """Second try for a body with nulls where the command wants a list or map.
+    """Decode a body again that may have nulls instead of lists or maps.
 
-    No error is kept in a name here: its traceback holds this frame, and with it the body, until the collector comes.
+    No variable here keeps an error. Its traceback would keep this frame, and so the body, until garbage collection.
     """
     try:
         return _bounded(operation, careful.decode(operation.command, body))
@@ -96,7 +99,7 @@ def _decode_without_nulls(operation: Operation, body: bytes) -> Command:
 
 
 def _bounded(operation: Operation, command: Command) -> Command:
-    """``command``, whose types the careful decoder has checked, with its bounds checked as well."""
+    """Return ``command`` after a check of its bounds. The careful decoder has already checked its types."""
     members = msgspec.to_builtins(command, builtin_types=(bytes,))
     try:
         return msgspec.convert(members, operation.command)
@@ -116,7 +119,10 @@ _AWS_GOT: Final = {"str": "STRING_VALUE", "int": "NUMBER_VALUE", "bool": "TRUE_V
 
 
 def _serialization_error(error: msgspec.ValidationError) -> SerializationError:
-    """Says the place and, where AWS's words are known ("STRING_VALUE can not be converted to an Integer"), those."""
+    """Return an error with the place and, if they are known, AWS's words.
+
+    These are, for example, "STRING_VALUE can not be converted to an Integer".
+    """
     match = _EXPECTED.match(str(error))
     if match is None:
         return SerializationError(str(error))
@@ -131,7 +137,7 @@ def _serialization_error(error: msgspec.ValidationError) -> SerializationError:
 
 
 def encode(operation: Operation, command: Command, result: Result) -> bytes:
-    """The answer's body; empty where the action has no result."""
+    """Return the body of the answer; empty if the action has no result."""
     try:
         write = _WRITERS[type(result)]
     except KeyError:
@@ -140,7 +146,7 @@ def encode(operation: Operation, command: Command, result: Result) -> bytes:
 
 
 def encode_error(service: Service, error: SqsError) -> tuple[bytes, str]:
-    """The body, and the value of the x-amzn-query-error header: the Query protocol's code, and whose fault it is."""
+    """Return the body, and the value of the header x-amzn-query-error: code and fault in the Query protocol."""
     message = error.message.encode("utf-8", "replace").decode()  # a lone surrogate cannot be written
     body = _encode_json({"__type": service.error_prefix + error.json_type, "message": message})
     return body, f"{error.code};{'Sender' if error.sender_fault else 'Receiver'}"
@@ -151,7 +157,7 @@ def _write_empty(command: Command, result: EmptyResult) -> bytes:
 
 
 def _write_sent(command: SendMessage, result: SendMessageResult) -> bytes:
-    # By hand: every part is hexadecimal, decimal or a UUID, so nothing needs escaping.
+    # Written by hand: every part is hexadecimal, decimal or a UUID, so it needs no escapes.
     digests = _sent_digests(command)
     sequence = result.sequence_number
     if sequence is not None:
@@ -178,7 +184,7 @@ def _write_sent_batch(command: SendMessageBatch, result: SendMessageBatchResult)
 
 
 def _sent_entry(sent: SentEntry, entry: SendMessageBatchEntry) -> str:
-    # By hand like _write_sent: an accepted Id has letters, digits, hyphens and underscores only.
+    # Written by hand like _write_sent: an accepted Id has only letters, digits, hyphens and underscores.
     digests = _sent_digests(entry)
     if sent.sequence_number is not None:
         digests = f'{digests},"SequenceNumber":"{sent.sequence_number}"'
@@ -190,7 +196,7 @@ def _write_batch(command: Command, result: BatchResult) -> bytes:
 
 
 def _batch(successful: list[dict[str, str]], failed: list[BatchError]) -> bytes:
-    """``Failed`` is left out when empty; ``Successful`` stays, as SDKs iterate over it unasked."""
+    """Return the JSON of a batch. An empty ``Failed`` is left out, but not ``Successful``: SDKs iterate over it."""
     if not failed:
         return _encode_json({"Successful": successful})
     return _encode_json({"Successful": successful, "Failed": [_failed_entry(entry) for entry in failed]})
@@ -207,7 +213,7 @@ def _write_messages(command: Command, result: ReceiveMessageResult) -> bytes:
 
 
 def _message(message: ReceivedMessage) -> str:
-    # By hand like _write_sent: only what clients wrote needs escaping, and a dict of the rest costs twice as much.
+    # Written by hand like _write_sent: only texts of clients need escapes, and a dict would cost twice as much.
     body, more = message.body, ""
     if message.attributes:
         more = f',"Attributes":{_encode_json(message.attributes).decode()}'
@@ -256,7 +262,7 @@ def _peeked(message: PeekedMessage) -> dict[str, Any]:
 
 
 def _members(operation: Operation, result: Result) -> dict[str, Any]:
-    """The members of the answer, for a result that is not written by hand."""
+    """Return the members of the answer, for a result without a hand-written function."""
     members = {}
     for member in operation.result:
         value = getattr(result, member.field)

@@ -1,11 +1,12 @@
-"""An API as the wire room knows it: how its requests are read and its answers are written, all from tables.
+"""The tables of the APIs: how to read the requests and write the answers of each action.
 
-A ``Service`` is one API and has an ``Operation`` for each action. A new action of SQS is a row in
-``model/actions.py``: the members of its requests and answers are read off the classes of its command and result
-(``msgspec`` names them for JSON 1.0). The only facts that no class can tell stand here: the singular names that the
-Query protocol gives to the items of lists and maps, and names of an answer that differ from the result's fields. SNS
-is a ``Service`` of its own with its own table; it has the Query protocol alone, and its lists are wrapped:
-``.member.N`` in a list, ``.entry.N`` in a map. Source: the service model of botocore (names), the Query API pages of
+A ``Service`` is one API and has an ``Operation`` for each action. A new action of SQS needs only a row in
+``model/actions.py``. The members of requests and answers follow from the classes of its command and result
+(``msgspec`` names them for JSON 1.0). This module adds what the classes do not contain. These are the singular names
+of items of lists and maps in the Query protocol, and names in answers that differ from the result's fields.
+
+SNS is a separate ``Service`` with its own table. It has only the Query protocol, and its lists are wrapped:
+``.member.N`` in a list, ``.entry.N`` in a map. Sources: the service model of botocore (names), the Query API pages of
 SQS (singular names).
 """
 
@@ -34,25 +35,25 @@ from elasticq.model.limits import REQUEST_BYTES_MAX, SMALL_REQUEST_BYTES_MAX
 from elasticq.model.results import Result
 
 _EXTENSION: Final = "Elasticq"
-"""Members that AWS does not have begin so; the Query protocol does not read them, but for those of a fence: a call that
-has one must not be executed without it, nor one that names a partition without that."""
+"""The prefix of members that AWS does not have. The Query protocol skips them, except for those of a fence: a call
+with a fence or a partition must not be executed without it."""
 _FENCE: Final = tuple(field.encode_name for field in structs.fields(commands.FencedCommand))
 
 
 class Kind(Enum):
-    """How a member that is a list or map is written: in a form with numbers, in XML as one element after the other."""
+    """The format of a list or map: numbered parameters in a form, one element after the other in XML."""
 
     NAMES = "names"  # Name.N=value; <Name>value</Name>
-    NUMBERS = "numbers"  # the same of integers
+    NUMBERS = "numbers"  # the same, with integers
     PAIRS = "pairs"  # Name.N.<key>=, Name.N.<value>=; <Name><key>...</key><value>...</value></Name>
     ATTRIBUTES = "attributes"  # Name.N.Name=, Name.N.Value.{DataType,StringValue,BinaryValue}=
     ENTRIES = "entries"  # Name.N.<member of the entry>=; <Name> with the members of the entry
 
 
 class Member(Struct, frozen=True):
-    """A list or map of a command or batch entry; ``name`` is that of JSON 1.0.
+    """A list or map of a command or batch entry. ``name`` is that of JSON 1.0.
 
-    wrapper: what stands before the number in a form of an API whose lists are wrapped.
+    wrapper: the word before the number in a form, if the lists of the API are wrapped; else empty.
     """
 
     name: str
@@ -64,7 +65,7 @@ class Member(Struct, frozen=True):
 
 
 class Shape(Struct, frozen=True):
-    """The members of a class: names of parameters as in JSON 1.0, and for lists their first part -> member."""
+    """The members of a class, by their names in JSON 1.0. The keys of ``lists`` are the prefixes of names in forms."""
 
     texts: set[str]
     integers: set[str]
@@ -72,11 +73,11 @@ class Shape(Struct, frozen=True):
 
 
 class ResultMember(Struct, frozen=True):
-    """A field of a result as an answer shows it.
+    """A field of a result as a member of an answer.
 
-    name: in JSON; item_name, key_name, value_name: in XML, of each item of a list or map
-    kind: None for a text or an integer
-    is_required: written even when it is empty, as clients read it unasked
+    name: its name in JSON. item_name, key_name, value_name: the names in XML of the items of a list or map.
+    kind: None for a text or an integer.
+    is_required: whether it is written even if it is empty, because clients always read it.
     """
 
     field: str
@@ -91,13 +92,13 @@ class ResultMember(Struct, frozen=True):
 class Operation(Struct, frozen=True):
     """One action of a service.
 
-    read_only: changes nothing, not even a message's visibility
-    root_only: not valid on a queue's URL (Query answers InvalidAction there)
-    entry_name: first part of the names of a batch's parameters in a form; None where the action is no batch
-    result: the members of its answer; empty where json.py and xml.py write it by hand
-    namespace: of its answers in XML; its service's
-    is_wrapped: its service's
-    body_bytes_max: of a request; only those with messages need more than SMALL_REQUEST_BYTES_MAX
+    read_only: whether it changes nothing, not even the visibility of a message.
+    root_only: whether it is not valid on a queue's URL (Query answers InvalidAction there).
+    entry_name: the first part of the names of a batch's parameters in a form; None if the action is not a batch.
+    result: the members of its answer; empty if json.py and xml.py have hand-written functions.
+    namespace: the namespace of its answers in XML, which is that of its service.
+    is_wrapped: that of its service.
+    body_bytes_max: the bound of a request. Only requests with messages need more than SMALL_REQUEST_BYTES_MAX.
     """
 
     name: str
@@ -113,20 +114,20 @@ class Operation(Struct, frozen=True):
     body_bytes_max: int
 
     def too_large(self) -> RequestTooLarge:
-        """For a body of more than ``body_bytes_max``."""
+        """Return the error for a body of more than ``body_bytes_max``."""
         return RequestTooLarge(f"The request is longer than {self.body_bytes_max} bytes.")
 
 
 class Service(Struct, frozen=True):
-    """One API: by what its requests are known, and what stands in its answers besides results.
+    """One API: its actions, how to recognise its requests, and the constant parts of its answers.
 
-    namespace: of its XML, which names the version of the API
-    error_prefix: what the ``__type`` of an error in JSON 1.0 begins with
-    signing_name: the service in the scope of a signature; scope_end: how such a scope ends
-    version: what a form gives as its Version; empty: any
-    is_wrapped: lists and maps of forms and of XML have an element around them; XML is indented
-    not_here: actions that the service has, and this server has not
-    operations: by the Action of a form; by_target: by the value of the X-Amz-Target header
+    namespace: the namespace of its XML, which contains the version of the API.
+    error_prefix: the prefix of ``__type`` in errors of JSON 1.0.
+    signing_name: the service in the scope of a signature. scope_end: the end of such a scope.
+    version: the Version that its forms have.
+    is_wrapped: whether lists and maps of forms and of XML have an element around them. The XML is then indented.
+    not_here: actions of the API that this server does not have.
+    operations: by the Action of a form. by_target: by the value of the header X-Amz-Target.
     """
 
     namespace: str
@@ -150,10 +151,10 @@ BY_HAND: Final = frozenset(
         "SendMessageResult",
     )
 )
-"""Results that json.py and xml.py write by hand: those of the hot path for speed, and Peek's, which has a form of its
-own. All others are written by their fields."""
+"""Results with hand-written functions in json.py and xml.py: those of the hot path for speed, and that of Peek for its
+special format. Generic code writes all other results by their fields."""
 
-# JSON member -> (Query name, key, value); Entries is named after its action.
+# JSON member -> (Query name, key, value). The name of Entries contains the name of its action.
 _QUERY_NAMES: Final = {
     "Attributes": ("Attribute", "Name", "Value"),
     "tags": ("Tag", "Key", "Value"),  # of CreateQueue
@@ -177,9 +178,9 @@ _QUERY_NAMES: Final = {
 }
 
 _NAMED_AS_THEY_ARE: Final = ("Assigned", "Revoking", "Groups")
-"""Lists of answers whose items have the list's name in XML, as an answer may have several."""
+"""Lists of answers whose items have the name of the list in XML, because one answer may have several lists."""
 
-# Result and field -> JSON member, where it is not the field's name in Pascal case.
+# Result and field -> JSON member, if that is not the field's name in Pascal case.
 _RESULT_NAMES: Final = {
     ("DeadLetterSourcesResult", "queue_urls"): "queueUrls",
     ("MoveTaskCancelledResult", "moved"): "ApproximateNumberOfMessagesMoved",
@@ -187,7 +188,7 @@ _RESULT_NAMES: Final = {
 
 
 def bare(annotation: Any) -> Any:
-    """The type in ``annotation``, without None as an alternative and without bounds."""
+    """Return the type in ``annotation``, without an alternative None and without bounds."""
     if get_origin(annotation) in (Union, UnionType):
         (annotation,) = (arm for arm in get_args(annotation) if arm is not type(None))
     return annotation.__origin__ if get_origin(annotation) is Annotated else annotation
@@ -233,7 +234,7 @@ def _shape(build: type[Struct], action: str, *, is_wrapped: bool = False) -> Sha
             name, member = _list_member(field, annotation, action)
             shape.lists[name] = member
             if field.encode_name == "Tags":
-                shape.lists["Tags"] = member  # TagQueue as the Java SDK 1 writes it; AWS takes both
+                shape.lists["Tags"] = member  # TagQueue of the Java SDK 1; AWS accepts both names
     return shape
 
 
@@ -293,9 +294,9 @@ def make_service(
     is_wrapped: bool = False,
     not_here: frozenset[str] = frozenset(),
 ) -> Service:
-    """The service of the actions in ``table``, whose classes are in the two mappings by their names.
+    """Return the service with the actions of ``table``. The two mappings have the classes by their names.
 
-    target_prefix: empty for one without JSON 1.0.
+    target_prefix: the prefix of X-Amz-Target; empty for a service without JSON 1.0.
     """
     operations = {}
     for row in table:
@@ -339,10 +340,10 @@ OPERATIONS: Final = SQS.operations
 PEEK: Final = _operation(
     actions.PEEK, extensions.Peek, results.PeekResult, Shape(set(), set(), {}), namespace=SQS.namespace
 )
-"""Ours, of JSON only, and on a path of its own: no action of the service."""
+"""An operation of elasticq that is not an action of the service. It has JSON only, and its own path."""
 
 BY_SEQUENCE: Final = {
     row.name: _operation(row, vars(extensions)[row.name], results.EmptyResult, Shape(set(), set(), {}), SQS.namespace)
     for row in actions.BY_SEQUENCE
 }
-"""Ours, of the admin port's JSON and of REST only: they name a message by its place in the queue."""
+"""Operations of elasticq that name a message by its sequence. Only REST and the JSON of the admin port have them."""

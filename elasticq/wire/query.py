@@ -1,11 +1,12 @@
-"""Reads AWS Query requests: forms whose parameter names spell out lists and maps.
+"""A reader of AWS Query requests: forms whose parameter names contain the places in lists and maps.
 
-``Attribute.2.Name`` is the name of the second attribute. The numbers order a
-list, that is all: any order of arrival, gaps and huge numbers cost nothing, as
-parameters are grouped in a dict. A list of one may leave the number out
-(``AttributeName=All``), as old clients do. Where an API wraps its lists, ``member`` or ``entry`` stands before the
-number, and a list without items is its name with an empty value. Answers are written by ``wire/xml.py``, those of
-topics by ``wire/topic_xml.py``.
+``Attribute.2.Name`` is the name of the second attribute. The numbers only define
+the order of a list. Parameters are grouped in a dict, so the order of arrival,
+gaps and huge numbers cost nothing. A list of one item may omit the number
+(``AttributeName=All``), as old clients do. If an API wraps its lists, ``member``
+or ``entry`` comes before the number, and an empty list is its name with an empty
+value. ``wire/xml.py`` writes the answers, and ``wire/topic_xml.py`` those of
+topics.
 """
 
 from base64 import b64decode
@@ -35,7 +36,7 @@ from elasticq.wire.topic_bounds import topic_beyond_bounds
 
 _convert: Final = msgspec.convert
 _DIGITS_MAX: Final = 10  # of a list's number
-_INTEGER_DIGITS_MAX: Final = 19  # AWS's integers have 32 bits, ours 64
+_INTEGER_DIGITS_MAX: Final = 19  # AWS's integers have 32 bits, own ones 64
 
 _NOT_MEMBERS: Final = frozenset(["Action", "Version"])  # in every request
 
@@ -44,21 +45,21 @@ Group = dict[str, dict[str, str]]
 
 
 def decode(service: Service, body: bytes, path: str = "/") -> tuple[Operation, Command]:
-    """The operation of ``service`` and the command in a form body or query string.
+    """Return the operation of ``service`` and the command in a form body or query string.
 
-    path: the request's path; a queue's path is the QueueUrl where the form has none.
+    path: the path of the request. A queue's path is the QueueUrl if the form has none.
 
-    Raises MissingAction, or InvalidAction where it is unknown or not valid on a queue's path; InvalidParameterValue
-    or MissingParameter where a parameter is no integer, no base64, or incomplete; the errors of ``bounds.py``;
+    Raise MissingAction; InvalidAction if the action is unknown or not valid on a queue's path; InvalidParameterValue or
+    MissingParameter if a parameter is not an integer, not base64, or incomplete; the errors of ``bounds.py``;
     RequestTooLarge for more bytes than the action can need.
     """
     return decode_parameters(service, form.parse(body), len(body), path)
 
 
 def decode_any(services: Services, body: bytes, path: str, credential: bytes) -> tuple[Operation, Command]:
-    """As ``decode``, of the service that the form is for.
+    """Decode a form as ``decode`` does, after choosing its service.
 
-    credential: the text that holds the scope of the signature; empty where there is none.
+    credential: the text with the scope of the signature; empty if there is none.
     """
     parameters = form.parse(body)
     return decode_parameters(pick(services, credential, parameters), parameters, len(body), path)
@@ -67,7 +68,7 @@ def decode_any(services: Services, body: bytes, path: str, credential: bytes) ->
 def decode_parameters(
     service: Service, parameters: dict[str, str], body_bytes: int, path: str = "/"
 ) -> tuple[Operation, Command]:
-    """As ``decode``, of a form that was parsed."""
+    """Decode the parameters of a form as ``decode`` does."""
     operation = service.operations.get(parameters.get("Action", ""))
     if operation is None:
         raise _unknown_action(service, parameters)
@@ -85,12 +86,12 @@ def decode_parameters(
             raise topic_beyond_bounds(error) from None
         raise beyond_bounds(error, members) or InvalidParameterValue(str(error)) from None
     if type(command) is ReceiveMessage and command.attribute_names:
-        command.message_system_attribute_names = None  # seen on AWS: the old name wins here, other than in JSON
+        command.message_system_attribute_names = None  # seen on AWS: the old name wins here, unlike in JSON
     return operation, command
 
 
 def encode(operation: Operation, command: Command, result: Result, request_id: str) -> bytes:
-    """The answer's body."""
+    """Return the body of the answer."""
     if operation.is_wrapped:
         return topic_xml.encode(operation, result, request_id)
     return xml.encode(operation, command, result, request_id)
@@ -103,7 +104,7 @@ def encode_error(service: Service, error: SqsError, request_id: str) -> bytes:
 
 
 def is_queue_path(path: str) -> bool:
-    """Whether a request's path names a queue: .../<account>/<name>, or ElasticMQ's old /queue/<name>."""
+    """Return whether a path names a queue: .../<account>/<name>, or ElasticMQ's old /queue/<name>."""
     return _is_queue_path.__wrapped__(path) if len(path) > REMEMBERED_CHARS_MAX else _is_queue_path(path)
 
 
@@ -134,7 +135,7 @@ def _invalid_action(action: str) -> InvalidAction:
 
 
 def _read(shape: Shape, parameters: dict[str, str], where: str) -> dict[str, Any]:
-    """The members of ``shape`` as JSON 1.0 names them; ``where`` stands before the parameter's name in errors."""
+    """Return the members of ``shape`` by their names in JSON 1.0. ``where``: the prefix of names in errors."""
     texts, integers = shape.texts, shape.integers
     values: dict[str, Any] = {}
     groups: dict[str, Group] = {}
@@ -152,7 +153,7 @@ def _read(shape: Shape, parameters: dict[str, str], where: str) -> dict[str, Any
 
 
 def _collect(shape: Shape, groups: dict[str, Group], name: str, value: str) -> None:
-    """Puts a parameter into its list's group; what belongs to no list is unknown and skipped."""
+    """Add a parameter to the group of its list. Skip it if it belongs to no list."""
     prefix, _, rest = name.partition(".")
     member = shape.lists.get(prefix)
     if member is None:

@@ -1,8 +1,8 @@
-"""Writes the answers of the Query protocol as JSON, for clients whose Accept header asks for that.
+"""The answers of the Query protocol as JSON, for clients whose Accept header asks for JSON.
 
-AWS does so to this day (seen for ListQueues, ReceiveMessage, GetQueueAttributes and errors): the members of
-the XML answer, maps as lists of pairs, what is absent as null. Such clients are rare: made from the answer
-of JSON 1.0, not fast.
+AWS still has this format (seen for ListQueues, ReceiveMessage, GetQueueAttributes and errors). It has the members of
+the XML answer, maps as lists of pairs, and null for absent members. Such clients are rare, so this module converts the
+answer of JSON 1.0, which is not fast.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ _RECEIVED: Final = ("Attributes", "Body", "MD5OfBody", "MD5OfMessageAttributes",
 
 
 def encode(operation: Operation, command: Command, result: Result, request_id: str) -> bytes:
-    """The answer's body; actions without a result have none here either."""
+    """Return the body of the answer. An action without a result has no ``...Result`` member."""
     answer: dict[str, Any] = {"ResponseMetadata": {"RequestId": request_id}}
     body = json.encode(operation, command, result)
     if body:
@@ -45,7 +45,7 @@ def _pairs(members: dict[str, Any] | None, key_name: str = "Name") -> list[dict[
 
 
 def _with_pairs(operation: Operation, members: dict[str, Any]) -> dict[str, Any]:
-    """The members of a result that is not written by hand; maps are lists of pairs, even when they are empty."""
+    """Return the members of a result without a hand-written function. Maps are lists of pairs, also if empty."""
     maps = [member for member in operation.result if member.kind is Kind.PAIRS]
     return members | {member.name: _pairs(members.get(member.name, {}), member.key_name) for member in maps}
 

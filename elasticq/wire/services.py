@@ -1,6 +1,6 @@
-"""Tells which of the APIs of one port a form is for: the signature says it, else the Version, else the action's name.
+"""The choice of the API that a form is for: by its signature, else its Version, else the name of its action.
 
-A signature's scope comes first, so that nothing that was signed for one API is ever read as another's.
+The scope of the signature comes first, so that a request signed for one API is never read as one of another API.
 """
 
 from collections.abc import Mapping
@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from elasticq.wire.operations import Operation, Service
 
 Services = tuple[Service, ...]
-"""The APIs of a port; the first one is meant where nothing tells."""
+"""The APIs of a port. The first one is the default."""
 
 
 def pick(services: Services, credential: bytes, parameters: Mapping[str, str]) -> Service:
-    """The service that a form is for. credential: the text that holds the scope of a signature, if there is one."""
+    """Return the service that a form is for. credential: the text with the scope of the signature; empty for none."""
     signed = _signed_for(services, credential)
     if signed is not None:
         return signed
@@ -28,7 +28,7 @@ def pick(services: Services, credential: bytes, parameters: Mapping[str, str]) -
 
 
 def guess(services: Services, credential: bytes, body: bytes) -> Service:
-    """The service in whose form an error is told to a request that could not be read."""
+    """Return the service whose format an error has, for a request that could not be read."""
     signed = _signed_for(services, credential)
     if signed is not None:
         return signed
@@ -39,7 +39,7 @@ def guess(services: Services, credential: bytes, body: bytes) -> Service:
 
 
 def of_operation(services: Services, operation: Operation) -> Service:
-    """The service that has the operation; the first one for those that stand in no table."""
+    """Return the service that has the operation. For an operation of no service, that is the first one."""
     for service in services[1:]:
         if service.operations.get(operation.name) is operation:
             return service

@@ -1,23 +1,24 @@
-"""Checks AWS Signature Version 4, of the Authorization header and of presigned URLs.
+"""The check of AWS Signature Version 4, in the Authorization header and in presigned URLs.
 
-What is signed, in the order in which it is hashed:
+A signature covers these parts, hashed in this order:
 
     method, path, query, signed headers, their names, SHA-256 of the body     -> canonical request
     algorithm, time, scope, SHA-256 of the canonical request                  -> string to sign
     HMAC of that with a key made of secret, day, region and service           -> signature
 
-All but the body repeats: a client signs the same few headers, and its clock
-ticks once a second. So after a request was found good, hash contexts that hold
-everything before the body are kept, by the very bytes that went into them (the
-request line and the signed header lines), and the next one costs a copy of
-each instead of parsing and hashing: 5 us instead of 40 (scripts/bench auth).
-No header that tells what is asked for, and none that is signed, comes in unseen
-in the place of an unsigned line.
-Nothing is kept of a request that was refused, so strangers cannot fill a cache.
+All parts except the body repeat: a client signs the same few headers, and its
+time changes once a second. So after a valid request, the verifier keeps the hash
+contexts of everything before the body. Their key is the bytes that they contain:
+the request line and the signed header lines. The next request then needs only a
+copy of each context, without parsing: 5 us instead of 40 (scripts/bench auth).
+Before that, the verifier makes sure that no other line is a signed header, or
+one that changes the meaning of the request. Refused requests leave nothing in
+the cache, so foreign clients cannot fill it.
 
-Stricter than AWS where leniency would let two texts share a signature: query
-strings are sorted but never re-encoded, a signature has lower-case digits only.
-Source of the rules: AWS's "Create a signed request", and botocore as the oracle in the tests.
+This check is stricter than AWS where two texts could otherwise share a
+signature: query strings are sorted but never re-encoded, and a signature has
+only lower-case digits. The rules are from AWS's "Create a signed request", and
+the tests compare with botocore.
 """
 
 import re
@@ -42,13 +43,13 @@ from elasticq.model.times import basic, basic_s
 from elasticq.wire.headers import ONCE
 from elasticq.wire.operations import SQS, Service
 
-WINDOW_S: Final = 900  # how far a client's clock may be off, either way
+WINDOW_S: Final = 900  # how far a client's clock may be off, in both directions
 EXPIRES_S_MAX: Final = 604_800  # of a presigned URL: a week, as on AWS
 SIGNERS_MAX: Final = 256
-PREPARED_MAX: Final = 64  # of one signer: its actions, in this second and the last ones
+PREPARED_MAX: Final = 64  # per signer: its actions, in this second and the last ones
 SIGNING_KEYS_MAX: Final = 1_024
-REMEMBERED_BYTES_MAX: Final = 8 * 1_048_576  # of all signers: what is signed may be as long as a head
-_PREPARED_BYTES: Final = 1_024  # of a remembered request, besides its lines
+REMEMBERED_BYTES_MAX: Final = 8 * 1_048_576  # of all signers: the signed lines may be as long as a head
+_PREPARED_BYTES: Final = 1_024  # of a remembered request, without its lines
 
 _ALGORITHM: Final = b"AWS4-HMAC-SHA256"
 _TERMINATOR: Final = b"aws4_request"
@@ -60,12 +61,12 @@ _PLAIN_PATH: Final = re.compile(rb"/|(?:/[A-Za-z0-9_~-][A-Za-z0-9_.~-]*)+")
 _SPACES: Final = re.compile(rb"[ \t]+")
 _PARAMETERS: Final = frozenset((b"Credential", b"SignedHeaders", b"Signature"))
 _SIGNED_WITH_TARGET: Final = (b"x-amz-target", b"content-type")
-"""The headers that say which action is asked for, and whether the body is JSON or a form: a text could be both."""
+"""The headers that define the action, and whether the body is JSON or a form: one text could be both."""
 _MISMATCH: Final = (
     "The request signature we calculated does not match the signature you provided. "
     "Check your AWS Secret Access Key and signing method. Consult the service documentation for details."
 )
-try:  # the same function without OpenSSL's costs: half the time for the few blocks after a copy
+try:  # without the costs of OpenSSL: half the time for the few blocks after a copy
     from _sha256 import sha256 as _small_sha256  # type: ignore[import-not-found,unused-ignore]
 except ImportError:
     _small_sha256 = sha256
@@ -74,7 +75,7 @@ _OUTER: Final = bytes(byte ^ 0x5C for byte in range(256))
 
 
 class Key(Struct, frozen=True):
-    """A configured pair of access key and secret, and the account that it acts for."""
+    """A configured access key, its secret, and its account."""
 
     access_key_id: str
     secret_access_key: str
@@ -85,7 +86,7 @@ class Key(Struct, frozen=True):
 
 
 class Claim(Struct, frozen=True):
-    """What a request says of its own signature; ``expires_s`` is set on a presigned one."""
+    """The unchecked parts of a request's signature. ``time`` and ``expires_s`` are set for a presigned URL only."""
 
     access_key_id: bytes
     scope: bytes  # day/region/service/aws4_request
@@ -96,43 +97,46 @@ class Claim(Struct, frozen=True):
 
 
 _Context = Callable[[], Any]
-"""The ``copy`` method of a hash that has taken in what repeats."""
+"""The ``copy`` method of a hash that contains the repeating parts."""
 _Prepared = tuple[_Context, _Context, _Context, int]
-"""The hashes of the canonical request and of the HMAC's inner and outer part, and the time that was signed."""
+"""The hashes of the canonical request and of the HMAC's inner and outer part, and the signed time in seconds."""
 
 
 class _Signer(Struct):
-    """What requests share whose Authorization differs only in the signature; ``pick`` takes the lines at ``places``."""
+    """The common facts of requests whose Authorization headers differ only in the signature.
+
+    ``pick`` returns the lines at ``places``.
+    """
 
     key: Key
-    places: tuple[int, ...]  # in the head, of the request line and the signed headers
+    places: tuple[int, ...]  # of the request line and the signed headers in the head
     pick: Callable[[list[bytes]], tuple[bytes, ...]]
-    is_closed: bool  # what is signed frames and names the call, and stands once in any head: see ``_is_closed``
-    count: int  # of lines
+    is_closed: bool  # no unsigned line can change the meaning of the request: see ``_is_closed``
+    count: int  # of lines in the head
     pick_others: Callable[[list[bytes]], tuple[bytes, ...]]  # the request line and the unsigned headers
-    names: tuple[bytes, ...]  # how those lines begin: method, and names with their colons
+    names: tuple[bytes, ...]  # the starts of those lines: the method, and names with their colons
     prepared: dict[tuple[bytes, ...], _Prepared]
 
     def is_alike(self, lines: list[bytes]) -> bool:
-        """Whether no other header stands in the place of an unsigned line."""
+        """Return whether every unsigned line has the same header as in the first request."""
         return all(map(bytes.startswith, self.pick_others(lines), self.names))
 
 
 class Verifier:
-    """Checks requests of the APIs of one port against the configured keys."""
+    """The check of requests of one port's APIs against the configured keys."""
 
     __slots__ = ("_keys", "_remembered_bytes", "_services", "_signers", "_signing_keys")
 
     def __init__(self, keys: Iterable[Key], *services: Service) -> None:
-        """``services``: those that a request may be signed for; SQS, where none is given."""
+        """Make a verifier. ``services``: those that a request may be signed for; by default SQS."""
         self._services = services or (SQS,)
         self._keys = {key.access_key_id.encode(): key for key in keys}
         self._signers: dict[bytes, _Signer] = {}
-        self._remembered_bytes = 0  # at most: what was forgotten since it was 0 is in it, too
+        self._remembered_bytes = 0  # an upper bound: it includes what was dropped since it was 0
         self._signing_keys: dict[tuple[bytes, bytes], tuple[_Context, _Context]] = {}
 
     def knows(self, lines: list[bytes], authorization: bytes) -> bool:
-        """Whether the request says that one of our keys signed it."""
+        """Return whether the request names a configured key. Does not check the signature."""
         try:
             claim = _claim(_query(_request_line(lines)[1]), authorization)
         except (IncompleteSignature, MissingAuthenticationToken):
@@ -140,14 +144,14 @@ class Verifier:
         return claim.access_key_id in self._keys
 
     def check(self, lines: list[bytes], authorization: bytes, body: bytes, now_s: int) -> Key:
-        """The key that signed the request.
+        """Return the key that signed the request.
 
-        lines: of its head, the request line first; authorization: that header's value, empty if there is
-        none; now_s: since the epoch.
+        lines: the lines of the head, the request line first. authorization: the value of that header, empty if there
+        is none. now_s: seconds since the epoch.
 
-        MissingAuthenticationToken: no signature at all. IncompleteSignature: it lacks a part, or host,
-        time or target are not signed. InvalidClientTokenId: no such key. SignatureDoesNotMatch: too
-        old, too new, for another service, or of something else.
+        Raise MissingAuthenticationToken if there is no signature; IncompleteSignature if it lacks a part, or if host,
+        time or target are not signed; InvalidClientTokenId if the key is unknown; SignatureDoesNotMatch if it is too
+        old, too new, for another service, or of another request.
         """
         signer = self._signers.get(authorization[:-_SIGNATURE_CHARS])
         if signer is not None and len(lines) == signer.count and (signer.is_closed or signer.is_alike(lines)):
@@ -158,9 +162,9 @@ class Verifier:
                 and compare_digest(_sign(prepared, body), authorization[-_SIGNATURE_CHARS:])
             ):
                 return signer.key
-        return self._check_anew(lines, authorization, body, now_s)
+        return self._check_fully(lines, authorization, body, now_s)
 
-    def _check_anew(self, lines: list[bytes], authorization: bytes, body: bytes, now_s: int) -> Key:
+    def _check_fully(self, lines: list[bytes], authorization: bytes, body: bytes, now_s: int) -> Key:
         method, target = _request_line(lines)
         path, _, _ = target.partition(b"?")
         pairs = _query(target)
@@ -194,7 +198,7 @@ class Verifier:
         return key
 
     def _signing_contexts(self, key: Key, scope: bytes) -> tuple[_Context, _Context]:
-        """The HMAC's two hashes that have taken in the signing key, which holds for a day."""
+        """Return the two hashes of the HMAC that contain the signing key. The key is valid for a day."""
         known = self._signing_keys.get((key.access_key_id.encode(), scope))
         if known is not None:
             return known
@@ -218,7 +222,10 @@ class Verifier:
         headers: "_Headers",
         prepared: _Prepared,
     ) -> None:
-        """Keeps ``prepared`` for the client's next request, unless this one repeats a signed header or is odd."""
+        """Keep ``prepared`` for the client's next request.
+
+        Keep nothing if the request repeats a signed header, or if the signature is not at the end of its header.
+        """
         start = authorization[:-_SIGNATURE_CHARS]
         if not start.endswith(b"Signature=") or any(len(headers[name]) > 1 for name in names):
             return
@@ -251,7 +258,7 @@ def _prepare(canonical: bytes, inner: Any, outer: _Context, start: bytes, signed
 
 
 def _sign(prepared: _Prepared, body: bytes) -> bytes:
-    """The signature in hexadecimal."""
+    """Return the signature in hexadecimal."""
     canonical, inner, outer, _ = prepared
     request = canonical()
     request.update(b2a_hex(sha256(body).digest()))
@@ -265,7 +272,7 @@ def _sign(prepared: _Prepared, body: bytes) -> bytes:
 # --- reading -------------------------------------------------------------------------
 
 _Headers = dict[bytes, list[tuple[int, bytes]]]
-"""Lower-case name -> (line, value) of each time that it stands in the head."""
+"""Lower-case name -> (line, value) of each such header in the head."""
 
 
 def _request_line(lines: list[bytes]) -> tuple[bytes, bytes]:
@@ -313,7 +320,7 @@ def _header_claim(authorization: bytes) -> Claim:
 def _presigned_claim(pairs: list[tuple[bytes, bytes]]) -> Claim:
     given = dict(pairs)
     if len(given) != len(pairs):
-        raise IncompleteSignature("A parameter stands twice in the signed query string.")
+        raise IncompleteSignature("A parameter is repeated in the signed query string.")
     for name in (b"X-Amz-Algorithm", b"X-Amz-Credential", b"X-Amz-Date", b"X-Amz-Expires", b"X-Amz-SignedHeaders"):
         if name not in given:
             raise IncompleteSignature(f"AWS query-string parameters must include '{name.decode()}'.")
@@ -357,12 +364,16 @@ def _checked_names(claim: Claim, headers: _Headers) -> list[bytes]:
 
 
 def _is_closed(names: list[bytes]) -> bool:
-    """Whether no unsigned line can name another action or repeat a signed header, whatever it says."""
+    """Return whether no unsigned line can name another action or repeat a signed header.
+
+    That holds if target and content type are signed, and if the reader of heads refuses a repeat of each signed
+    header.
+    """
     return all(name in names for name in _SIGNED_WITH_TARGET) and ONCE.issuperset(names)
 
 
 def _signed_time(headers: _Headers, names: list[bytes]) -> bytes:
-    """The time of a request that is signed by a header: X-Amz-Date, else Date. It must be among the signed ones."""
+    """Return the time of a request with a signature in a header: X-Amz-Date, else Date. The header must be signed."""
     for name in (b"x-amz-date", b"date"):
         if name in headers:
             if name not in names:
@@ -391,7 +402,7 @@ def _checked_time(claim: Claim, time: bytes, now_s: int) -> int:
 
 
 def _check_scope(claim: Claim, time: bytes, signing_names: list[str]) -> None:
-    """Refuses another day or service. Any region will do, as one server is all regions."""
+    """Refuse another day or service. Any region is valid, because one server has all regions."""
     day, _, service, terminator = claim.scope.split(b"/")
     if day != time[:8]:
         raise SignatureDoesNotMatch("Date in Credential scope does not match YYYYMMDD from the date of the request.")
@@ -402,7 +413,7 @@ def _check_scope(claim: Claim, time: bytes, signing_names: list[str]) -> None:
 
 
 def _check_payload(headers: _Headers, body: bytes) -> None:
-    """Refuses a body that has another hash than the client says; UNSIGNED-PAYLOAD is no hash."""
+    """Refuse a body whose hash differs from the client's header. UNSIGNED-PAYLOAD is refused, too."""
     for _, value in headers.get(b"x-amz-content-sha256", ()):
         if value.strip(b" \t") != sha256(body).hexdigest().encode():
             raise SignatureDoesNotMatch(
@@ -415,7 +426,7 @@ def _canonical_value(values: list[tuple[int, bytes]]) -> bytes:
 
 
 def _canonical_path(path: bytes) -> bytes:
-    """The path with dots and double slashes resolved, quoted once more than the client did (all services but S3)."""
+    """Return the path with dots and double slashes resolved. It is quoted once more, as for all services except S3."""
     if _PLAIN_PATH.fullmatch(path):
         return path
     parts: list[bytes] = []

@@ -1,6 +1,7 @@
-"""Turns the decoder's complaint about a request of SNS into the error that SNS has for a member.
+"""The errors of SNS for members of requests that exceed their bounds.
 
-The bounds stand in ``limits.TOPIC_MEMBERS``, rounded up from AWS's: what lies between the two is judged by the engine.
+The bounds are in ``limits.TOPIC_MEMBERS``, and are larger than those of AWS. The engine refuses a value between the
+two.
 """
 
 import re
@@ -16,7 +17,7 @@ TOO_MANY_ENTRIES: Final = "The batch request contains more entries than permissi
 
 
 def topic_beyond_bounds(error: msgspec.ValidationError) -> TopicError:
-    """The error to answer when decoding a command of SNS raised ``error``."""
+    """Return the error to answer after decoding a command of SNS raised ``error``."""
     place = _PLACE.search(str(error))
     if place is None:
         return invalid_parameter("The request has a member of another type than it should have")

@@ -1,7 +1,7 @@
-"""Writes SNS's answers in XML, byte for byte as AWS does: indented by two, each line ended, the last one too.
+"""The answers of SNS in XML, with the same bytes as on AWS: indented by two, and every line has an end.
 
-A result becomes a tree of texts, lists and maps by its fields, and the tree is written. Lists and maps have an element
-around them and are there when they are empty. The answer to a publish, which is the hot one, is written by hand.
+The fields of a result become a tree of texts, lists and maps, which is then written. Lists and maps have an element
+around them, also if they are empty. The answer to a publish is frequent, so a hand-written function writes it.
 """
 
 from typing import Any, Final
@@ -22,11 +22,11 @@ from elasticq.wire.operations import Operation, Service
 from elasticq.wire.xml import escape_any, message_text
 
 Tree = dict[str, Any]
-"""Elements by their names: a text; a list of trees, each in a <member>; a list of texts likewise; a ``Map``."""
+"""Elements by their names. A value is a text, a ``Map``, or a list of trees or texts, each in a <member>."""
 
 
 class Map:
-    """Pairs, each in an <entry>."""
+    """A map: pairs, each in an <entry>."""
 
     __slots__ = ("entries",)
 
@@ -44,13 +44,13 @@ _NOTHING: Final[dict[str, Tree]] = {
     "ListPlatformApplications": {"PlatformApplications": []},
     "ListSMSSandboxPhoneNumbers": {"PhoneNumbers": []},
 }
-"""What the reads of phones and mobile push answer."""
+"""The fixed answers of the actions that read phones and mobile push."""
 _FAULT_NAMESPACE: Final = "http://webservices.amazon.com/AWSFault/2005-15-09"
-"""Of the answer to an action that the API does not have."""
+"""The namespace of the answer to an unknown action."""
 
 
 def encode(operation: Operation, result: Result, request_id: str) -> bytes:
-    """The answer's body; TopicDone has no result element."""
+    """Return the body of the answer. TopicDone has no result element."""
     name = operation.name
     if type(result) is PublishResult:
         number = result.sequence_number
@@ -77,7 +77,7 @@ def encode_error(service: Service, error: SqsError, request_id: str) -> bytes:
 
 
 def encode_as_json(operation: Operation, result: Result, request_id: str) -> bytes:
-    """The same answer for a client whose Accept header asks for JSON."""
+    """Return the same answer for a client whose Accept header asks for JSON."""
     answer: Tree = {"ResponseMetadata": {"RequestId": request_id}}
     if type(result) is not TopicDone:
         answer[f"{operation.name}Result"] = plain_of(operation, result)
@@ -85,13 +85,13 @@ def encode_as_json(operation: Operation, result: Result, request_id: str) -> byt
 
 
 def plain_of(operation: Operation, result: Result) -> Tree:
-    """``tree_of``, in which a map is a mapping: for JSON."""
+    """Return ``tree_of`` with dicts instead of ``Map``, for JSON."""
     tree = tree_of(operation, result)
     return {name: value.entries if isinstance(value, Map) else value for name, value in tree.items()}
 
 
 def tree_of(operation: Operation, result: Result) -> Tree:
-    """What the result element holds."""
+    """Return the content of the result element."""
     if type(result) is NothingThereResult:
         return _NOTHING[operation.name]
     if type(result) is PublishResult:

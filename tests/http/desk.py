@@ -207,6 +207,10 @@ def post(body: bytes, *headers: str, path: str = "/") -> bytes:
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
 
+def get(path: str, *lines: str) -> bytes:
+    return "\r\n".join([f"GET {path} HTTP/1.1", f"Host: {HOST}", *lines, "", ""]).encode()
+
+
 def chunked(request: bytes) -> bytes:
     """The same request in chunks, which only the slow path reads."""
     head, _, body = request.partition(b"\r\n\r\n")

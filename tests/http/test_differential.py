@@ -18,8 +18,8 @@ from aiohttp.http_parser import HttpRequestParser
 
 from elasticq.http.connection.head import CHUNKED, BadHead, HeadReader
 from elasticq.model.limits import HEAD_BYTES_MAX
+from tests.http.calls import CALLS
 from tests.http.desk import HOST, QUEUE_URL, Desk, chunked, json_request, responses, until
-from tests.http.pages.test_slow import CALLS
 from tests.http.signing import KEY, signed
 
 ODD: Final = [

@@ -12,7 +12,7 @@ from aiohttp.web import BaseRequest
 from msgspec import Struct
 from msgspec.structs import astuple
 
-from elasticq.http.pages.slow import Asked
+from elasticq.http.pages.asked import Asked
 from elasticq.http.protocol import SqsProtocol
 from elasticq.model.limits import QUOTED_CHARS_MAX, SMALL_REQUEST_BYTES_MAX
 from elasticq.wire import sigv4

@@ -9,8 +9,8 @@ from elasticq.http.connection.head import LEARN_EVERY
 from elasticq.http.pages.testing import METHODS
 from elasticq.rest.routes import BASE, DOQ_BASE, ROUTES
 from elasticq.wire.headers import NOTIFICATION_TYPE
+from tests.http.calls import CALLS, SHAPES, by_url
 from tests.http.desk import HOST, QUEUE_URL, Desk, chunked, json_request, post
-from tests.http.pages.test_slow import CALLS, SHAPES, by_url
 from tests.http.signing import KEY
 
 CERTIFICATE = "/SimpleNotificationService-0123456789abcdef0123456789abcdef.pem"

@@ -23,7 +23,7 @@ def test_a_receive_that_meets_damage_gets_503_once_and_the_next_goes_on_around_i
     deep.answer(fetch)
     (outcome,) = deep.answers(ticket)
     assert isinstance(outcome, ServiceUnavailable)
-    assert "cannot be read from the disk" in str(outcome)
+    assert "cannot be read from disk" in str(outcome)
     assert deep.bodies(10) == [f"m{number}" for number in range(7, 17)]
     deep.store()
     deep.restart()

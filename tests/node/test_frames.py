@@ -164,7 +164,7 @@ def test_a_master_with_another_history_of_what_is_committed_is_refused() -> None
     for prev_index, entries in ((1, [entry(2, replica.term + 1)]), (log.last_index, [])):
         prev_term = log.term_at(prev_index) if entries else replica.term + 1
         append = r.Append(**fields, prev_index=prev_index, prev_term=prev_term, entries=entries)
-        with pytest.raises(FrameError, match="committed here"):
+        with pytest.raises(FrameError, match="committed entries"):
             cluster.node(follower).receive(r.encode(append), cluster.now_ms, "e")
     assert cluster.place(follower) == before
 

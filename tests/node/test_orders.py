@@ -52,7 +52,7 @@ def test_member_that_is_not_master_refuses(cluster: Cluster, order: Order) -> No
     [
         (AddVoter("d"), "d is no learner"),
         (RemoveVoter("d"), "d is no voter"),
-        (ReplaceVoter("d"), "no member has come under the name of d"),
+        (ReplaceVoter("d"), "no new member has the name of d"),
     ],
 )
 def test_orders_about_nobody_are_refused(cluster: Cluster, order: Order, reason: str) -> None:
@@ -100,7 +100,7 @@ def test_order_of_a_master_that_is_deposed_is_answered_once_as_open(cluster: Clu
     cluster.advance(1_500)
     outcome = cluster.answer(master, ticket)
     assert isinstance(outcome, OrderRefused)
-    assert "look at the status" in outcome.reason
+    assert "check the status" in outcome.reason
     cluster.elect_other(master)
     cluster.heal()
     cluster.advance(1_000)

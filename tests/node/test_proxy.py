@@ -457,7 +457,7 @@ def test_a_member_that_tells_nothing_is_named_as_the_reason(cluster: Proxied) ->
     proxy.start(0, 0)
     assert "no link to any member" in proxy.status(0).reason
     proxy.met(cluster.node("a").introduce(), 0)
-    assert "none of 1 linked members has told who is master" in proxy.status(0).reason
+    assert "none of 1 linked members has reported the master" in proxy.status(0).reason
     claim = replace(told_by("a", cluster="c", term=3), master="")
     assert proxy.receive_all([("a", encode(claim))], 0) == []
     assert "no master yet" in proxy.status(0).reason

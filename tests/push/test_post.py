@@ -75,12 +75,12 @@ async def test_a_refusal_is_final_unless_the_server_is_at_fault(
     site: Site, poster: Poster, status: int, is_final: bool
 ) -> None:
     outcome = await poster.post(site.url(f"/status/{status}"), HEADERS, b"x")
-    assert (outcome.is_done, outcome.is_final, outcome.reason) == (False, is_final, f"it answered {status}")
+    assert (outcome.is_done, outcome.is_final, outcome.reason) == (False, is_final, f"the endpoint answered {status}")
 
 
 async def test_a_redirect_is_not_followed(site: Site, poster: Poster) -> None:
     outcome = await poster.post(site.url("/moved"), HEADERS, b"x")
-    assert (outcome.is_final, outcome.reason) == (True, "it answered 307")
+    assert (outcome.is_final, outcome.reason) == (True, "the endpoint answered 307")
     assert site.asked == []
 
 

@@ -60,7 +60,7 @@ def test_master_that_commits_its_own_removal_tells_the_commit_as_master() -> Non
     assert told(bench)[-1] == MembersChanged(2, is_voter=False)
     bench.append_reply("b", 2)
     bench.append_reply("c", 2)
-    assert told(bench) == [CommitMoved(2, is_master=True), LostMastership(2, "it was taken out of the voters")]
+    assert told(bench) == [CommitMoved(2, is_master=True), LostMastership(2, "it was removed from the voters")]
 
 
 def test_new_master_that_nobody_asks_for_a_round_sends_it_with_the_next_tick() -> None:

@@ -69,7 +69,7 @@ def test_a_post_to_another_cluster_is_refused_there(caplog: pytest.LogCaptureFix
             return [each.fields["reason"] for each in lines]  # type: ignore[attr-defined]
 
         until(lambda: len(reasons()) == len(paths), "all were given up")
-        assert set(reasons()) == {"it answered 403"}
+        assert set(reasons()) == {"the endpoint answered 403"}
         assert queue.visible() == 1
 
 

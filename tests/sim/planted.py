@@ -518,12 +518,12 @@ def dead_letter_forgets_its_source_removal() -> Iterator[None]:
 
 @contextmanager
 def dead_letter_one_receive_too_late() -> Iterator[None]:
-    honest = redrive._told_apart
+    honest = redrive._divided
 
     def late(queue: Queue, chosen: list[int], limit: int, receives: int) -> tuple[list[int], list[int]]:
         return honest(queue, chosen, limit, receives + 1)
 
-    with patch.object(redrive, "_told_apart", late):
+    with patch.object(redrive, "_divided", late):
         yield
 
 

@@ -32,7 +32,7 @@ def _attempts_not_counted() -> AbstractContextManager[object]:
 
 def _repetition_owned_what_it_got() -> AbstractContextManager[object]:
     """As if it had received its messages itself: an answer that is lost takes them from whoever has the first one."""
-    honest = receive._held_on
+    honest = receive._attempt_repeated
 
     def owning(*arguments: Any) -> Outcome:
         result, mutations = honest(*arguments)
@@ -43,7 +43,7 @@ def _repetition_owned_what_it_got() -> AbstractContextManager[object]:
         result.request_attempt = (result.request_attempt[0], received.received_ms)
         return result, mutations
 
-    return patch.object(receive, "_held_on", owning)
+    return patch.object(receive, "_attempt_repeated", owning)
 
 
 def _majority_was_enough_for_a_former_master() -> AbstractContextManager[object]:

@@ -549,8 +549,15 @@ class Pages:
             made = Environment(loader=FileSystemLoader(HERE / "templates"), autoescape=True, trim_blocks=True)
             made.filters.update(text.FILTERS)
             made.globals["tools_of"] = forms.tools_of
+            await asyncio.get_running_loop().run_in_executor(None, _compile, made)
             self._templates = made
         return self._templates
+
+
+def _compile(environment: "Environment") -> None:
+    """Compile all templates, each of which takes up to 50 ms. The environment keeps them."""
+    for name in environment.list_templates():
+        environment.get_template(name)
 
 
 async def _fields(request: web.Request) -> list[tuple[str, str]]:

@@ -61,10 +61,8 @@ def typed_time(time_ms: int) -> str:
 
 def visible(text: str) -> str:
     """Show what is invisible or turns the order of letters around as its number, so that a body cannot deceive."""
-    return "".join(
-        f"\\u{ord(letter):04x}" if letter not in "\n\t" and unicodedata.category(letter) in _INVISIBLE else letter
-        for letter in text
-    )
+    hidden = [letter for letter in set(text) - {"\n", "\t"} if unicodedata.category(letter) in _INVISIBLE]
+    return text.translate({ord(letter): f"\\u{ord(letter):04x}" for letter in hidden}) if hidden else text
 
 
 _INVISIBLE: Final = frozenset(("Cc", "Cf", "Co", "Cn", "Zl", "Zp"))

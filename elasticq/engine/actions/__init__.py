@@ -1,1 +1,1 @@
-"""One handler per SQS action: state and call in, result and mutations out; state stays as it is."""
+"""The handlers of SQS actions. A handler reads the state and returns a result and mutations; it changes nothing."""

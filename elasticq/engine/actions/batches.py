@@ -1,4 +1,4 @@
-"""What all batch actions share: the rules for entries, and errors as BatchResultErrorEntry; and the size of pages."""
+"""The common rules of batch actions: the number and ids of entries, and errors of single entries."""
 
 import re
 from collections.abc import Sequence
@@ -26,19 +26,25 @@ class _Entry(Protocol):
 
 
 def check_page_size(page_size: int) -> int:
-    """The value of ElasticqPageSize, a member of ours. Raises InvalidParameterValue."""
+    """Return the value of ElasticqPageSize, our own parameter. Raise InvalidParameterValue if it is out of range."""
     return check_range(
         page_size, 1, limits.PAGE_SIZE_MAX, "ElasticqPageSize", f"Must be between 1 and {limits.PAGE_SIZE_MAX}"
     )
 
 
 def batch_entries_max(context: ExecutionContext, page_size: int | None) -> int:
-    """How many entries a batch may have: its ElasticqPageSize if it has one. Raises InvalidParameterValue."""
+    """Return the maximum number of entries of a batch: its ElasticqPageSize, or the limit in force.
+
+    Raise InvalidParameterValue if the page size is out of range.
+    """
     return context.limits.batch_entries if page_size is None else check_page_size(page_size)
 
 
 def check_entries(entries: Sequence[_Entry], entry_type: str, entries_max: int) -> list[str]:
-    """The entries' ids. Raises EmptyBatchRequest, TooManyEntries..., InvalidBatchEntryId, ...NotDistinct."""
+    """Return the ids of the entries.
+
+    Raise EmptyBatchRequest, TooManyEntriesInBatchRequest, InvalidBatchEntryId or BatchEntryIdsNotDistinct.
+    """
     if not entries:
         raise EmptyBatchRequest(f"There should be at least one {entry_type} in the request.")
     if len(entries) > entries_max:
@@ -52,7 +58,10 @@ def check_entries(entries: Sequence[_Entry], entry_type: str, entries_max: int) 
 
 
 def _are_simple(ids: list[str]) -> bool:
-    """True for distinct ids of up to 80 letters, digits and hyphens, looked at all together; such are nearly all."""
+    """Return whether the ids are distinct and have 1 to 80 letters, digits and hyphens each.
+
+    This fast check of all ids at once suffices for nearly all calls. If it fails, ``_check_each`` decides.
+    """
     for name in ids:
         if not name or len(name) > ENTRY_ID_CHARS_MAX:
             return False
@@ -71,4 +80,5 @@ def _check_each(ids: list[str]) -> None:
 
 
 def failed(entry_id: str, error: SqsError) -> BatchError:
+    """Return the BatchResultErrorEntry of an entry that failed with this error."""
     return BatchError(entry_id, error.code, error.message, error.sender_fault)

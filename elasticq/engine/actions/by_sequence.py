@@ -1,7 +1,7 @@
-"""What REST does with a message that its sequence names, whoever has it: it is deleted, hidden or shown, or moved.
+"""The REST actions on a message given by its sequence: delete, change of visibility, and change of priority.
 
-A consumer has no receipt handle there. So a delete or a change of visibility acts on the newest delivery, as if it
-were asked for with its handle; a message that was never received can be deleted, too, unless it must be in flight.
+These calls need no receipt handle. A delete or a change of visibility acts on the newest delivery, as if the call had
+its handle. A message that was never received can be deleted as well, unless the call requires that it is in flight.
 """
 
 from elasticq.engine import metadata
@@ -18,8 +18,8 @@ from elasticq.model.extensions import BySequence, DeleteBySequence, HideBySequen
 from elasticq.model.results import EmptyResult
 
 
-def _message(state: State, call: Call, command: BySequence, context: ExecutionContext) -> Queue:
-    """The queue of the message. Raises ResourceNotFound where it is gone, and what a fence raises."""
+def _queue_of_message(state: State, call: Call, command: BySequence, context: ExecutionContext) -> Queue:
+    """Return the queue of the message. Raise ResourceNotFound if the message is gone, or what the fence raises."""
     queue = fence.queue_of(state, call, command.queue_url, command, context)
     if queue.row(command.sequence) is None:
         raise ResourceNotFound("The message does not exist, or was deleted.")
@@ -27,15 +27,15 @@ def _message(state: State, call: Call, command: BySequence, context: ExecutionCo
 
 
 def _handle(state: State, queue: Queue, sequence: int, context: ExecutionContext) -> str:
-    """The handle of the delivery under which the message is in flight. Raises MessageNotInflight."""
+    """Return the receipt handle of the newest delivery. Raise MessageNotInflight if the message is not in flight."""
     row = queue.row(sequence)
     if row is None or not queue.order.is_in_flight(sequence, context.now_ms):
-        raise MessageNotInflight("The message is not in flight: nobody has received it, or its time is over.")
+        raise MessageNotInflight("The message is not in flight: not received, or its visibility timeout has ended.")
     return state.identity.receipt_handle(queue.id, sequence, row.delivery_number)
 
 
 def delete_by_sequence(state: State, call: Call, command: DeleteBySequence, context: ExecutionContext) -> Outcome:
-    queue = _message(state, call, command, context)
+    queue = _queue_of_message(state, call, command, context)
     if not command.must_be_in_flight:
         return EmptyResult(), [m.MessagesRemoved(queue.id, [command.sequence])]
     handle = _handle(state, queue, command.sequence, context)
@@ -43,12 +43,13 @@ def delete_by_sequence(state: State, call: Call, command: DeleteBySequence, cont
 
 
 def hide_by_sequence(state: State, call: Call, command: HideBySequence, context: ExecutionContext) -> Outcome:
-    queue = _message(state, call, command, context)
+    queue = _queue_of_message(state, call, command, context)
     handle = command.receipt_handle or _handle(state, queue, command.sequence, context)
     seconds = queue.visibility_s if command.visibility_timeout is None else command.visibility_timeout
     hidden = ChangeMessageVisibility(command.queue_url, handle, seconds)
     result, mutations = change_message_visibility(state, call, hidden, context)
-    hides = [each for each in mutations if isinstance(each, m.VisibilityChanged)]  # none: the handle is an older one
+    # ``hides`` is empty if the handle is of an older delivery.
+    hides = [each for each in mutations if isinstance(each, m.VisibilityChanged)]
     if command.metadata and hides:
         mutations = [*mutations, *metadata.kept(state, queue, hides[0].sequences[0], command.metadata, context)]
     return result, mutations
@@ -57,7 +58,7 @@ def hide_by_sequence(state: State, call: Call, command: HideBySequence, context:
 def prioritise_by_sequence(
     state: State, call: Call, command: PrioritiseBySequence, context: ExecutionContext
 ) -> Outcome:
-    queue = _message(state, call, command, context)
+    queue = _queue_of_message(state, call, command, context)
     check_has_priorities(queue)
     if command.priority is None:
         raise MissingParameter("The request must contain the parameter Priority.")

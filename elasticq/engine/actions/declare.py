@@ -1,4 +1,4 @@
-"""DeclareQueue: a queue that stands in the settings is made if there is none; and queues made at their first use."""
+"""The creation of queues that the configuration declares, and of missing queues at their first use."""
 
 import json
 
@@ -20,14 +20,18 @@ _FIRST_USES = (c.SendMessage, c.SendMessageBatch, c.ReceiveMessage, c.GetQueueAt
 
 
 def declare_queue(state: State, call: c.Call, command: c.DeclareQueue, context: ExecutionContext) -> Outcome:
-    """A queue that exists keeps what clients can set; copyTo and moveTo, which they cannot, become the settings'."""
+    """Create the declared queue if it does not exist.
+
+    An existing queue keeps the attributes that clients can set; the result names those that differ. copyTo and moveTo
+    always follow the configuration, because clients cannot set them.
+    """
     name = command.queue_name
     forwards = {key: value for key, value in ((COPY_TO, command.copy_to), (MOVE_TO, command.move_to)) if value}
     if forwards and goes_in_a_circle(state, call.account, name, command.copy_to, command.move_to):
-        raise InvalidParameterValue(f"Messages sent to {name} would come back to it.")
+        raise InvalidParameterValue(f"The copyTo or moveTo of {name} leads back to it.")
     existing = state.names.get((call.account, name))
     if existing is None:
-        return QueueDeclaredResult(is_new=True), _made(state, call, command, forwards, context)
+        return QueueDeclaredResult(is_new=True), _created(state, call, command, forwards, context)
     others = {key: value for key, value in existing.attributes.items() if key not in (COPY_TO, MOVE_TO)}
     attributes = {**others, **forwards}
     differing = _differing(existing, command, context)
@@ -36,7 +40,7 @@ def declare_queue(state: State, call: c.Call, command: c.DeclareQueue, context: 
     return QueueDeclaredResult(differing), [m.QueueAttributesSet(existing.id, attributes, existing.modified_ms)]
 
 
-def _made(
+def _created(
     state: State, call: c.Call, command: c.DeclareQueue, forwards: dict[str, str], context: ExecutionContext
 ) -> list[m.Mutation]:
     creation = c.CreateQueue(command.queue_name, command.attributes, command.tags)
@@ -52,7 +56,7 @@ def _made(
 
 
 def _differing(existing: Queue, command: c.DeclareQueue, context: ExecutionContext) -> list[str]:
-    """The names of the attributes, and perhaps "tags", that differ in the queue that exists."""
+    """Return the names of the attributes that differ in the existing queue; "tags" is among them if the tags differ."""
     present = queue_attributes.shown(existing.attributes)
     given = queue_attributes.checked(command.attributes, existing.kind, context)
     found = [name for name, value in given.items() if not queue_attributes.is_same(name, value, present.get(name, ""))]
@@ -60,9 +64,9 @@ def _differing(existing: Queue, command: c.DeclareQueue, context: ExecutionConte
 
 
 def at_first_use(state: State, call: c.Call, context: ExecutionContext) -> Outcome:
-    """Makes the queue that the call names from the template, if it is missing and may be made; else changes nothing.
+    """Create the queue that the call names from the template, if it is missing and in the caller's account.
 
-    Raises what CreateQueue would.
+    Return no mutations if there is no template or nothing to create. Raise the errors of CreateQueue.
     """
     key = _first_used(call)
     if context.template is None or key is None or key in state.names or key[0] != call.account:
@@ -71,6 +75,7 @@ def at_first_use(state: State, call: c.Call, context: ExecutionContext) -> Outco
 
 
 def _first_used(call: c.Call) -> tuple[str, str] | None:
+    """Return owner and name of the queue that the call may create by using it; None if it cannot create one."""
     command = call.command
     if isinstance(command, c.GetQueueUrl):
         account = command.queue_owner_account_id or account_of(call.account)
@@ -81,9 +86,10 @@ def _first_used(call: c.Call) -> tuple[str, str] | None:
 
 
 def of_template(template: c.DeclareQueue, key: tuple[str, str], own_region: str) -> c.DeclareQueue:
-    """A name that ends in .fifo is of a FIFO queue, any other of a standard one, whatever the template says.
+    """Return the declaration of a queue that is created from the template.
 
-    A dead-letter queue of the other type is left out; one that fits is that of the new queue's account and region.
+    Its name decides its type: a FIFO queue ends in .fifo. Attributes of the other type are omitted, and so is a
+    dead-letter queue of the other type. The dead-letter queue is in the account and region of the new queue.
     key: owner and name of the new queue.
     """
     owner, name = key

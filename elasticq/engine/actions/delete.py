@@ -1,4 +1,7 @@
-"""DeleteMessage and DeleteMessageBatch. Where handles are strict, one whose visibility has ended is refused."""
+"""DeleteMessage and DeleteMessageBatch.
+
+FIFO queues have strict handles: they refuse a handle whose visibility timeout has ended.
+"""
 
 from collections.abc import Callable
 
@@ -13,7 +16,10 @@ from elasticq.model.results import BatchResult, EmptyResult
 
 
 def read_receipt(state: State, queue: Queue, handle: str | None) -> tuple[int, int]:
-    """(sequence, delivery) of a handle of this queue. Raises MissingParameter, ReceiptHandleIsInvalid."""
+    """Return the sequence and delivery number in a receipt handle of this queue.
+
+    Raise MissingParameter or ReceiptHandleIsInvalid.
+    """
     if not handle:
         raise MissingParameter("The request must contain the parameter ReceiptHandle.")
     receipt = state.identity.read_handle(handle)
@@ -23,24 +29,25 @@ def read_receipt(state: State, queue: Queue, handle: str | None) -> tuple[int, i
 
 
 def has_expired(handle: str | None) -> SqsError:
-    """The error for a strict handle whose message is not in flight under it any more."""
+    """Return the error for a strict handle of a message that is not in flight under this handle."""
     return InvalidParameterValue(
         f"Value {handle} for parameter ReceiptHandle is invalid. Reason: The receipt handle has expired."
     )
 
 
 def _has_expired_in_batch(handle: str | None) -> SqsError:
-    """The same error in the words of DeleteMessageBatch."""
+    """Return the same error with the text of DeleteMessageBatch."""
     return ReceiptHandleIsInvalid("The receipt handle has expired")
 
 
 def _deletable(
     state: State, queue: Queue, handle: str | None, context: ExecutionContext, expired: Callable[[str | None], SqsError]
 ) -> int | None:
-    """The sequence to remove; None where the message is gone: a success that changes nothing.
+    """Return the sequence to remove; None if the call succeeds without a change.
 
-    So it is where the handle is an earlier receive's and a later one's is in flight: its consumer may be at it.
-    Raises ``expired`` where handles are strict, the message is there, but not in flight under this handle.
+    The call changes nothing if the message is gone. It also changes nothing if the handle is of an earlier delivery
+    while the message is in flight, because its later consumer may be processing it.
+    Raise ``expired`` if handles are strict and an existing message is not in flight under this handle.
     """
     sequence, delivery_number = read_receipt(state, queue, handle)
     row = queue.row(sequence)
@@ -56,7 +63,7 @@ def _deletable(
 
 def delete_message(state: State, call: Call, command: DeleteMessage, context: ExecutionContext) -> Outcome:
     queue = fence.queue_of(state, call, command.queue_url, command, context)
-    queue.order.advance(context.now_ms)  # so that a delete leaves what is due in its place, whatever its handle is
+    queue.order.advance(context.now_ms)  # before the delete, so the order of due messages does not depend on it
     sequence = _deletable(state, queue, command.receipt_handle, context, has_expired)
     return EmptyResult(), [] if sequence is None else [m.MessagesRemoved(queue.id, [sequence])]
 

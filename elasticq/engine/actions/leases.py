@@ -1,8 +1,8 @@
 """ReceiveMessage under a lease, and DeleteMessage and ChangeMessageVisibility of whole leases.
 
-LeaseExpired is answered where a lease is over, and what that answer rests on is written down first: whoever
-was told so is told so for ever, whatever a failover does to deadlines. Of a batch in which some leases are over
-and some live, the living ones are committed, renewed or given back all the same.
+A call for a lease that is over gets LeaseExpired. The end of the lease is stored before the answer is sent. So the
+lease stays over, even if a failover extends deadlines. If some leases of a batch are over, the call still commits,
+renews or releases those that live.
 """
 
 from collections.abc import Callable
@@ -31,13 +31,13 @@ from elasticq.model.commands import Call, ChangeMessageVisibility, DeleteMessage
 from elasticq.model.errors import LeaseExpired, MissingParameter, OverLimit
 from elasticq.model.results import EmptyResult, ReceiveMessageResult
 
-_WORDS = {m.LEASE_COMMITTED: "was committed", m.LEASE_GIVEN_BACK: "was given back", m.LEASE_EXPIRED: "has expired"}
+_END_TEXTS = {m.LEASE_COMMITTED: "was committed", m.LEASE_GIVEN_BACK: "was released", m.LEASE_EXPIRED: "has expired"}
 
 Change = Callable[[Key, Lease, list[int]], list[m.Mutation]]
 
 
 def receive_message(state: State, call: Call, command: ReceiveMessage, context: ExecutionContext) -> Outcome:
-    """Raises ContentsMissing."""
+    """Receive messages, under a lease if the ReceiveRequestAttemptId names one. Raise ContentsMissing."""
     attempt = read_attempt(command.receive_request_attempt_id)
     if attempt is None:
         return receive.receive_message(state, call, command, context)
@@ -45,20 +45,20 @@ def receive_message(state: State, call: Call, command: ReceiveMessage, context: 
 
 
 def is_leased(call: Call) -> bool:
-    """Whether the call is a receive under a lease, whose empty answer must be recorded: see ``last_look``."""
+    """Return whether the call is a receive under a lease. ``seal_or_answer_lease`` must record its empty answer."""
     command = call.command
     return isinstance(command, ReceiveMessage) and read_attempt(command.receive_request_attempt_id) is not None
 
 
 def seal_or_answer_lease(state: State, call: Call, context: ExecutionContext) -> Outcome:
-    """What a leased receive that waits no longer is answered; without messages it seals the lease.
+    """Return the answer to a leased receive that has finished waiting. An answer without messages seals the lease.
 
-    Raises ContentsMissing and SqsError.
+    Raise ContentsMissing or an SqsError.
     """
     command = call.command
     assert isinstance(command, ReceiveMessage)
     attempt = read_attempt(command.receive_request_attempt_id)
-    assert attempt is not None, "only leases are sealed"
+    assert attempt is not None, "the call is a receive under a lease"
     return _receive(state, call, command, attempt, context, may_seal=True)
 
 
@@ -68,7 +68,11 @@ def seal_or_answer_lease(state: State, call: Call, context: ExecutionContext) ->
 def _receive(
     state: State, call: Call, command: ReceiveMessage, attempt: Attempt, context: ExecutionContext, *, may_seal: bool
 ) -> Outcome:
-    """An empty result that is not ``leased`` may wait, and then has its ``last_look``."""
+    """Return the answer of a lease to one of its numbered receives.
+
+    may_seal: an answer without messages seals the lease. Otherwise it is not ``leased``: the receive may wait, and
+    then ``seal_or_answer_lease`` answers it.
+    """
     queue = fence.queue_of(state, call, command.queue_url, command, context)
     asked = receive.Asked(queue, command, context.limits)
     check_range(asked.visibility_s, 1, limits.VISIBILITY_S_MAX, "VisibilityTimeout", "A lease has 1 to 43200 seconds")
@@ -76,19 +80,19 @@ def _receive(
     lease = state.leases.get(key)
     if lease is None:
         if len(state.leases) >= limits.LEASES_MAX:
-            raise OverLimit(f"There are {limits.LEASES_MAX} leases already: commit some, or give them back.")
+            raise OverLimit(f"There are {limits.LEASES_MAX} leases already: commit or release some.")
         lease = Lease(context.now_ms, context.now_ms + asked.visibility_s * 1_000)
     elif not lease.lives(state.grace, context.now_ms):
-        return _is_over(key, lease), _end_written(key, lease, context)
+        return _lease_expired(key, lease), _expiry_recorded(key, lease, context)
     known = lease.calls.get(attempt.call)
     if known is not None and known.sequences:
-        return _again(state, queue, asked, key, lease, known, context)
+        return _repeated(state, queue, asked, key, lease, known, context)
     if lease.is_sealed:
         return ReceiveMessageResult(leased=True), []
-    return _next(state, queue, asked, key, lease, attempt.call, context, may_seal=may_seal)
+    return _new_receive(state, queue, asked, key, lease, attempt.call, context, may_seal=may_seal)
 
 
-def _next(
+def _new_receive(
     state: State,
     queue: Queue,
     asked: receive.Asked,
@@ -99,13 +103,13 @@ def _next(
     *,
     may_seal: bool,
 ) -> Outcome:
-    """The outcome of a call that a lease, which is not sealed, has not answered before."""
+    """Return the answer to a new receive of an unsealed lease, and the mutations that record it."""
     room = limits.LEASE_MESSAGES_MAX - lease.messages
     limit = min(asked.limit, room, max(limits.IN_FLIGHT_MAX - queue.order.in_flight(context.now_ms), 0))
     chosen, moved = _choose(state, queue, lease, limit, asked.partition, context) if limit else ([], [])
     over = state.leases.expirations(queue.id, state.grace, context.now_ms)
     if len(over) == ENDED_AT_ONCE_MAX:
-        chosen, moved = [], []  # nothing is handed out before all are over
+        chosen, moved = [], []  # hand out nothing before all expired leases are recorded
     moved += over
     if not chosen and room and not may_seal:
         return ReceiveMessageResult(), moved
@@ -119,7 +123,11 @@ def _next(
 def _choose(
     state: State, queue: Queue, lease: Lease, limit: int, partition: int | None, context: ExecutionContext
 ) -> tuple[list[int], list[m.Mutation]]:
-    """As for any receive, then behind the lease's own messages in groups that nobody else has messages of."""
+    """Return the messages to hand out, and the mutations that move dead letters.
+
+    The choice is that of any receive. If it is too small, messages follow that are blocked only by the lease's own
+    messages in flight of the same group.
+    """
     chosen, dead = redrive.choose(state, queue, limit, context.now_ms, partition)
     if queue.kind.blocks_groups and lease.messages and len(chosen) < limit and not dead:
         groups = lease.groups = lease.groups or LeaseGroups()
@@ -134,12 +142,13 @@ def _choose(
 
 
 def _is_held(queue: Queue, sequence: int, delivery_number: int, now_ms: int) -> bool:
-    """Whether the message is in flight and the lease's delivery of it is the newest one."""
+    """Return whether the message is in flight under this delivery number."""
     row = queue.rows.get(sequence)
     return row is not None and row.delivery_number == delivery_number and queue.order.is_in_flight(sequence, now_ms)
 
 
 def _held(queue: Queue, lease: Lease, now_ms: int) -> list[int]:
+    """Return the sequences of the messages that the lease still holds."""
     return [
         sequence
         for called in lease.calls.values()
@@ -148,7 +157,7 @@ def _held(queue: Queue, lease: Lease, now_ms: int) -> list[int]:
     ]
 
 
-def _again(
+def _repeated(
     state: State,
     queue: Queue,
     asked: receive.Asked,
@@ -157,15 +166,19 @@ def _again(
     known: m.LeaseCalled,
     context: ExecutionContext,
 ) -> Outcome:
-    """The same messages under the same handles. If one is not held any more, none is: the lease is over.
+    """Repeat the answer of a numbered receive: the same messages with the same handles.
 
-    (Somebody deleted it by its own handle, purged it or gave it back; it outlived its retention.) An answer
-    that is only like the first one would let its reader commit what it never saw.
+    If the lease no longer holds one of them, the lease ends and the other messages become visible. A message is lost if
+    it was deleted or returned by its own handle, purged, or expired. A repeated answer must be identical: otherwise
+    the reader could commit messages that it never saw.
     """
     handles = zip(known.sequences, known.delivery_numbers, strict=True)
     if not all(_is_held(queue, sequence, delivery_number, context.now_ms) for sequence, delivery_number in handles):
         ended = [lease.as_set(key, ended_ms=context.now_ms, state=m.LEASE_EXPIRED)]
-        return _is_over(key, lease), [*_shown(queue, _held(queue, lease, context.now_ms), context.now_ms), *ended]
+        return _lease_expired(key, lease), [
+            *_made_visible(queue, _held(queue, lease, context.now_ms), context.now_ms),
+            *ended,
+        ]
     missing = [sequence for sequence in known.sequences if sequence not in queue.contents]
     if missing:
         raise ContentsMissing(missing)
@@ -173,17 +186,18 @@ def _again(
     return ReceiveMessageResult(messages, leased=True), []
 
 
-def _is_over(key: Key, lease: Lease) -> LeaseExpired:
+def _lease_expired(key: Key, lease: Lease) -> LeaseExpired:
     _, name, batch, partition = key
-    return LeaseExpired(f"The lease {name}/{batch}/{partition} {_WORDS.get(lease.state, 'has expired')}.")
+    return LeaseExpired(f"The lease {name}/{batch}/{partition} {_END_TEXTS.get(lease.state, 'has expired')}.")
 
 
-def _end_written(key: Key, lease: Lease, context: ExecutionContext) -> list[m.Mutation]:
-    """The mutation that records the expiry of a lease; none if its end is recorded already."""
+def _expiry_recorded(key: Key, lease: Lease, context: ExecutionContext) -> list[m.Mutation]:
+    """Return the mutation that records the expiry of a lease; none if its end is already recorded."""
     return [] if lease.ended_ms else [lease.as_set(key, ended_ms=context.now_ms, state=m.LEASE_EXPIRED)]
 
 
-def _shown(queue: Queue, sequences: list[int], now_ms: int) -> list[m.Mutation]:
+def _made_visible(queue: Queue, sequences: list[int], now_ms: int) -> list[m.Mutation]:
+    """Return the mutations that make these messages visible."""
     return [m.VisibilityChanged(queue.id, part, [now_ms] * len(part)) for part in m.chunks(sequences)]
 
 
@@ -191,7 +205,10 @@ def _shown(queue: Queue, sequences: list[int], now_ms: int) -> list[m.Mutation]:
 
 
 def delete_message(state: State, call: Call, command: DeleteMessage, context: ExecutionContext) -> Outcome:
-    """With a lease's handle: everything that it still holds goes, and it is committed; again is a success, too."""
+    """Delete a message; with the handle of a lease or batch, commit it: delete all messages that it still holds.
+
+    A lease that is already committed is a success.
+    """
     handle = read_lease_handle(command.receipt_handle)
     if handle is None:
         return delete.delete_message(state, call, command, context)
@@ -207,10 +224,11 @@ def delete_message(state: State, call: Call, command: DeleteMessage, context: Ex
 def change_message_visibility(
     state: State, call: Call, command: ChangeMessageVisibility, context: ExecutionContext
 ) -> Outcome:
-    """With a lease's handle: everything that it holds has that deadline from now on; with 0 it is given back.
+    """Change the visibility of a message, or with the handle of a lease or batch, of all messages that it holds.
 
-    A reader that was away for long asks so whether its lease still lives: one that was forgotten is over, too. And
-    it gives back what it will not read, opened or not, so that no receive of its that is still on its way opens it.
+    A timeout above 0 renews the lease; 0 releases it. A reader uses a renewal to find out whether its lease still
+    lives: an unknown lease counts as expired. A reader may release a lease that does not exist yet. Then a receive of
+    this lease that arrives later gets LeaseExpired and cannot open it.
     """
     handle = read_lease_handle(command.receipt_handle)
     if handle is None:
@@ -221,34 +239,39 @@ def change_message_visibility(
         raise MissingParameter("The request must contain the parameter VisibilityTimeout.")
     check_range(seconds, 0, limits.VISIBILITY_S_MAX, "VisibilityTimeout", "Must be between 0 and 43200, if provided")
     if handle.partition is not None and not state.leases.of_batch(queue.id, handle):
-        return _of_none(state, (queue.id, handle.name, handle.batch, handle.partition), context, is_renewal=seconds > 0)
+        return _change_missing(
+            state, (queue.id, handle.name, handle.batch, handle.partition), context, is_renewal=seconds > 0
+        )
     until_ms = context.now_ms + seconds * 1_000
 
     def renew(key: Key, lease: Lease, held: list[int]) -> list[m.Mutation]:
         changed = [m.VisibilityChanged(queue.id, part, [until_ms] * len(part)) for part in m.chunks(held)]
         return [*changed, lease.as_set(key, deadline_ms=until_ms)]
 
-    def give_back(key: Key, lease: Lease, held: list[int]) -> list[m.Mutation]:
+    def release_lease(key: Key, lease: Lease, held: list[int]) -> list[m.Mutation]:
         ended = lease.as_set(key, ended_ms=context.now_ms, state=m.LEASE_GIVEN_BACK)
-        return [*_shown(queue, held, context.now_ms), ended]
+        return [*_made_visible(queue, held, context.now_ms), ended]
 
-    return _change(state, queue, handle, renew if seconds else give_back, context)
+    return _change(state, queue, handle, renew if seconds else release_lease, context)
 
 
-def _of_none(state: State, key: Key, context: ExecutionContext, *, is_renewal: bool) -> Outcome:
-    """The outcome of a ChangeMessageVisibility with the handle of a lease that does not exist, or no longer."""
+def _change_missing(state: State, key: Key, context: ExecutionContext, *, is_renewal: bool) -> Outcome:
+    """Return the outcome of ChangeMessageVisibility for a lease that does not exist."""
     lease = Lease(context.now_ms, context.now_ms)
     if is_renewal:
-        return _is_over(key, lease), []
+        return _lease_expired(key, lease), []
     if len(state.leases) >= limits.LEASES_MAX:
-        raise OverLimit(f"There are {limits.LEASES_MAX} leases already: commit some, or give them back.")
+        raise OverLimit(f"There are {limits.LEASES_MAX} leases already: commit or release some.")
     return EmptyResult(), [lease.as_set(key, ended_ms=context.now_ms, state=m.LEASE_GIVEN_BACK)]
 
 
 def _change(
     state: State, queue: Queue, handle: Handle, change: Change, context: ExecutionContext, is_done: str = ""
 ) -> Outcome:
-    """Change every living lease of the handle. ``is_done``: the state in which a lease needs no change."""
+    """Change every living lease that the handle names.
+
+    Return LeaseExpired for the first lease that is over. is_done: the state of ended leases that count as a success.
+    """
     mutations: list[m.Mutation] = []
     over: list[tuple[Key, Lease]] = []
     for partition, lease in state.leases.of_batch(queue.id, handle):
@@ -256,6 +279,6 @@ def _change(
         if lease.lives(state.grace, context.now_ms):
             mutations += change(key, lease, _held(queue, lease, context.now_ms))
         elif lease.state != is_done:
-            mutations += _end_written(key, lease, context)
+            mutations += _expiry_recorded(key, lease, context)
             over.append((key, lease))
-    return _is_over(*over[0]) if over else EmptyResult(), mutations
+    return _lease_expired(*over[0]) if over else EmptyResult(), mutations

@@ -1,4 +1,4 @@
-"""Peek: messages by sequence number, without receiving them. It has no mutation and never waits for messages."""
+"""Peek: a page of messages by sequence, without receiving them. It changes nothing and never waits for messages."""
 
 from collections.abc import Callable
 from itertools import islice
@@ -19,17 +19,18 @@ from elasticq.model.extensions import Peek
 from elasticq.model.names import is_inner
 from elasticq.model.results import PeekedMessage, PeekResult
 
-WALK_MAX: Final = 10_000  # sequences looked at in one call, those of deleted messages too
+WALK_MAX: Final = 10_000  # sequences that one call looks at, including those of deleted messages
 LIMIT_DEFAULT: Final = 100
 STATES: Final = ("visible", "inflight", "delayed")
 _ALL: Final = frozenset(SYSTEM_ATTRIBUTES)
 
 
 def peek(state: State, call: Call, command: Peek, context: ExecutionContext) -> Outcome:
-    """Raises ContentsMissing where the first message that it looks at is on disk only.
+    """Return a page of messages from a sequence on.
 
-    The queue of a subscription is as if it did not exist: it may hold the token that confirms the subscription.
-    A later one ends the page instead: so each call comes further, however little memory there is.
+    Raise ContentsMissing if the content of the first message is on disk only. A later message whose content is on disk
+    only ends the page. So each call makes progress, even with little memory.
+    Raise QueueDoesNotExist for an inner queue, because it may contain the token that confirms its subscription.
     """
     queue = named_queue(state, call, command.queue_url)
     if is_inner(queue.account):
@@ -68,7 +69,11 @@ def _limit(command: Peek) -> int:
 
 
 def _filter(queue: Queue, command: Peek, context: ExecutionContext) -> Callable[[int, MessageStored | None], bool]:
-    """Says of a living message whether it is wanted, as far as that can be told without its content. Raises."""
+    """Return a function that decides whether the page includes a message.
+
+    Without the content it checks group and state; with the content it checks the time of the send. Call it with both.
+    Raise InvalidParameterValue for an unknown state.
+    """
     group, states = command.message_group_id, frozenset(command.states or STATES)
     unknown = sorted(states.difference(STATES))
     if unknown:
@@ -93,14 +98,14 @@ def _filter(queue: Queue, command: Peek, context: ExecutionContext) -> Callable[
 
 
 def delivery_state(queue: Queue, sequence: int, now_ms: int) -> str:
-    """The state, one of STATES, of a message that exists; one that waits behind another of its group is visible."""
+    """Return the state (one of STATES) of an existing message. One that waits for another of its group is visible."""
     if queue.order.is_in_flight(sequence, now_ms):
         return "inflight"
     return "delayed" if queue.order.is_delayed(sequence, now_ms) else "visible"
 
 
 def cold_from(queue: Queue, first: int) -> list[int]:
-    """The next messages from ``first`` on whose contents are on disk only."""
+    """Return the next messages from ``first`` on whose contents are on disk only, at most AHEAD_MAX."""
     ahead = islice(queue.issued.between(first, queue.last_sequence), WALK_MAX)
     cold = (each for each in ahead if each not in queue.contents and queue.row(each) is not None)
     return list(islice(cold, AHEAD_MAX))

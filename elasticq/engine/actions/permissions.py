@@ -1,4 +1,4 @@
-"""AddPermission and RemovePermission: statements of the queue's Policy, a label each."""
+"""AddPermission and RemovePermission. Each permission is a statement of the queue's Policy, with a label."""
 
 import re
 from typing import Final
@@ -76,7 +76,7 @@ def _checked_actions(actions: list[str]) -> list[str]:
     for action in actions:
         if action in OWNER_ONLY:
             raise _refused(f"SQS:{action}", "ActionName", "Only the queue owner is allowed to invoke this action.")
-        if action != _ALL and action not in GRANTABLE:  # a batch goes with its single action
+        if action != _ALL and action not in GRANTABLE:  # a permission for an action covers its batch
             raise _refused(
                 f"SQS:{action}", "ActionName", "Please refer to the appropriate WSDL for a list of valid actions."
             )

@@ -1,10 +1,10 @@
-"""ElasticqChangePriority: messages of a priority queue, named by their MessageIds, get another priority.
+"""ElasticqChangePriority: a new priority for messages of a priority queue, given by their MessageIds.
 
-A MessageId is a keyed hash of the place where the message was first stored, so that it is looked for: each call hashes
-a bounded part of the queue's places, and its answer says where the next one goes on.
+A MessageId is a keyed hash of the queue and sequence where the message was first stored (its origin). So messages must
+be searched. Each call hashes a bounded number of messages; its NextToken contains the position of the next call.
 
-    1  by the places themselves, and by the origins of contents in memory
-    2  by all origins, if something was not found: messages that came from another queue, whose contents may be on disk
+    walk 1  hashes the sequences in this queue, and the origins of messages whose contents are in memory
+    walk 2  hashes the origins of all messages, if an id was not found: those that came from another queue
 """
 
 from collections.abc import Container
@@ -20,14 +20,14 @@ from elasticq.model.errors import InvalidParameterValue, MissingParameter, Unsup
 from elasticq.model.extensions import ById, ElasticqChangePriority
 from elasticq.model.results import PrioritiesChangedResult
 
-WALK_MAX: Final = 10_000  # places looked at in one call, those of deleted messages too
+WALK_MAX: Final = 10_000  # sequences that one call looks at, including those of deleted messages
 IDS_MAX: Final = 1_000
 BY_PLACE: Final = 1
 BY_ORIGIN: Final = 2
 
 
 def change_priority(state: State, call: Call, command: ElasticqChangePriority, context: ExecutionContext) -> Outcome:
-    """Raises ContentsMissing where the first message that it looks at is on disk only and its origin counts."""
+    """Set the priority of the messages found. Raise ContentsMissing as ``look_for`` does."""
     queue = named_queue(state, call, command.queue_url)
     check_has_priorities(queue)
     check_ids(command)
@@ -41,13 +41,13 @@ def change_priority(state: State, call: Call, command: ElasticqChangePriority, c
 
 
 def check_has_priorities(queue: Queue) -> None:
-    """Raises UnsupportedOperation."""
+    """Raise UnsupportedOperation unless the queue is a priority queue."""
     if not queue.kind.has_priorities:
-        raise UnsupportedOperation("Only the messages of queues with ElasticqOrder = priority have priorities.")
+        raise UnsupportedOperation("Only messages of queues with ElasticqOrder = priority have priorities.")
 
 
 def check_ids(command: ById) -> None:
-    """Raises MissingParameter, InvalidParameterValue."""
+    """Raise MissingParameter or InvalidParameterValue unless there are 1 to IDS_MAX ids."""
     ids = command.message_ids
     if not ids:
         raise MissingParameter("The request must contain the parameter MessageIds.")
@@ -56,28 +56,31 @@ def check_ids(command: ById) -> None:
 
 
 def look_for(state: State, queue: Queue, command: ById) -> tuple[dict[str, int], str | None]:
-    """Returns the sequences of ids that were found, and where the next call goes on. Raises ContentsMissing."""
+    """Return the sequences of the messages found, by id, and the token of the next call (None at the end).
+
+    Raise ContentsMissing if the first message needs its origin and its content is on disk only.
+    """
     search = _Search(state, queue, command.message_ids)
     next_token = search.walk(*_place(command.next_token))
     return search.found, next_token
 
 
 def answer_of(command: ById, changed: Container[str], next_token: str | None) -> PrioritiesChangedResult:
-    """The command's ids, each once: those that were changed, and the others."""
+    """Return the answer: the distinct ids that were changed, the other ids, and the token."""
     names = dict.fromkeys(command.message_ids)
     others = [name for name in names if name not in changed]
     return PrioritiesChangedResult([name for name in names if name in changed], others, next_token)
 
 
 def places_of(command: ById, result: PrioritiesChangedResult) -> list[tuple[int, int]]:
-    """What the history of calls keeps of an answer: where the next call goes on, and which of the ids were changed."""
+    """Return the answer as the invocation log stores it: the position of the next call, and which ids were changed."""
     changed = frozenset(result.changed)
     found = [(0, at) for at, name in enumerate(dict.fromkeys(command.message_ids)) if name in changed]
     return [_place(result.next_token) if result.next_token else (0, 0), *found]
 
 
 def result_of(command: ById, places: list[tuple[int, int]]) -> PrioritiesChangedResult:
-    """The answer of which ``places_of`` was kept."""
+    """Return the answer from the value that ``places_of`` returned."""
     (walk, sequence), *found = places
     names = list(dict.fromkeys(command.message_ids))
     changed = frozenset(names[at] for _, at in found)
@@ -85,7 +88,10 @@ def result_of(command: ById, places: list[tuple[int, int]]) -> PrioritiesChanged
 
 
 def _place(token: str | None) -> tuple[int, int]:
-    """The kind of walk and the sequence at which it goes on. Raises InvalidParameterValue."""
+    """Return the walk (BY_PLACE or BY_ORIGIN) and the sequence at which it continues.
+
+    Raise InvalidParameterValue if the token is malformed.
+    """
     if not token:
         return BY_PLACE, 0
     walk, _, sequence = token.partition(".")
@@ -95,7 +101,7 @@ def _place(token: str | None) -> tuple[int, int]:
 
 
 class _Search:
-    """Looks for messages by their ids. found: the sequences of those that it came by."""
+    """A search for messages by their MessageIds. found: the sequences of those found, by id."""
 
     __slots__ = ("_identity", "_queue", "_wanted", "found")
 
@@ -106,7 +112,10 @@ class _Search:
         self.found: dict[str, int] = {}
 
     def walk(self, kind: int, first: int) -> str | None:
-        """Look at the next places from ``first`` on; return where to go on, None at the end. Raises ContentsMissing."""
+        """Look at up to WALK_MAX sequences from ``first`` on; return the token of the next call, None at the end.
+
+        Raise ContentsMissing if the first message needs its origin and its content is on disk only.
+        """
         queue = self._queue
         for walked, sequence in enumerate(queue.issued.between(first, queue.last_sequence)):
             if not self._wanted:
@@ -132,7 +141,7 @@ class _Search:
 
 
 def _digest(message_id: str) -> bytes:
-    """The bytes that a MessageId is made of; none for what is no MessageId."""
+    """Return the 16 bytes of a MessageId; empty if the text is not a MessageId."""
     try:
         digest = bytes.fromhex(message_id.replace("-", ""))
     except ValueError:

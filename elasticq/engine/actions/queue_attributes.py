@@ -1,8 +1,7 @@
-"""Which attributes a queue may have, what they may be, and how they read back.
+"""The attributes of queues: their names, allowed values and defaults.
 
-Values are strings on the wire and are kept as AWS shows them. Source:
-SetQueueAttributes API page; texts and the list shown by ``All`` from
-recordings of AWS (docs/aws.md).
+Values are strings on the wire and are stored in the form that AWS shows. Source: SetQueueAttributes API page; error
+texts and the list for ``All`` are from recordings of AWS (docs/aws.md).
 """
 
 from collections.abc import Callable
@@ -71,7 +70,7 @@ def _boolean(name: str, value: str) -> str:
 
 
 def _chosen(name: str, value: str, kind: Kind) -> str:
-    """A value of the choices of ``kind``. The one that made the queue of its kind may be repeated, but not changed."""
+    """Return a value that is one of the choices of ``kind``. The attribute that sets the kind cannot be changed."""
     choices = kind.choices[name]
     if choices == BOOLEAN:
         value = value.lower()
@@ -103,11 +102,11 @@ NAMES: Final = frozenset({*_CHECKS, *_OF_KINDS, *READ_ONLY})
 
 
 def checked(given: dict[str, str], kind: Kind, context: ExecutionContext | None = None) -> dict[str, str]:
-    """``given`` as it will read back from a queue of ``kind``; an empty value means "remove".
+    """Return the given attributes of a queue of ``kind``, normalised. An empty value deletes the attribute.
 
-    Of a call whose ``context`` has relaxed limits, what is no attribute of any queue is passed over, as ElasticMQ does:
-    its users' programs send some. In settings it is an error.
-    Raises InvalidAttributeName, InvalidAttributeValue, InvalidParameterValue, OverLimit.
+    If the ``context`` has relaxed limits, unknown attributes are ignored, as in ElasticMQ: programs written for it send
+    some. Without a context (configuration) they are an error.
+    Raise InvalidAttributeName, InvalidAttributeValue, InvalidParameterValue or OverLimit.
     """
     result = {}
     for name, value in given.items():
@@ -133,7 +132,10 @@ def checked(given: dict[str, str], kind: Kind, context: ExecutionContext | None 
 
 
 def merged(current: dict[str, str], change: dict[str, str]) -> dict[str, str]:
-    """The attributes after a checked change; one kind of SSE displaces the other. Raises InvalidAttributeValue."""
+    """Return the attributes after a checked change. Setting one kind of encryption (SSE) removes the other.
+
+    Raise InvalidAttributeValue if the attributes contradict each other.
+    """
     result = {**current, **change}
     if result.get("FifoThroughputLimit") == "perMessageGroupId" and result.get("DeduplicationScope") != "messageGroup":
         raise InvalidAttributeValue(
@@ -150,7 +152,7 @@ def merged(current: dict[str, str], change: dict[str, str]) -> dict[str, str]:
 
 
 def check_fixed(current: dict[str, str], change: dict[str, str]) -> None:
-    """What is said at a queue's creation alone may be repeated, but not changed. Raises InvalidAttributeValue."""
+    """Raise InvalidAttributeValue if the change contains another value for an attribute that is fixed at creation."""
     if PARTITIONS in change and change[PARTITIONS] != current.get(PARTITIONS):
         raise InvalidAttributeValue(
             f"Invalid value for the parameter {PARTITIONS}. "
@@ -159,7 +161,7 @@ def check_fixed(current: dict[str, str], change: dict[str, str]) -> None:
 
 
 def at_creation(given: dict[str, str]) -> dict[str, str]:
-    """The attributes of a new queue: what was given, checked, and what stays as it was then."""
+    """Return the attributes of a new queue: the checked ones of the call, and a record of its DeduplicationScope."""
     attributes = merged({}, given)
     if attributes.get("DeduplicationScope") == "messageGroup":
         attributes[SCOPE_AT_CREATION] = "messageGroup"
@@ -167,7 +169,7 @@ def at_creation(given: dict[str, str]) -> dict[str, str]:
 
 
 def shown(attributes: dict[str, str]) -> dict[str, str]:
-    """The settable attributes as GetQueueAttributes shows them, with their defaults."""
+    """Return the settable attributes as GetQueueAttributes returns them, with defaults."""
     result = {**DEFAULTS, **kind_of(attributes).defaults, **attributes}
     for name in HIDDEN:
         result.pop(name, None)
@@ -179,9 +181,9 @@ def shown(attributes: dict[str, str]) -> dict[str, str]:
 
 
 def is_same(name: str, given: str, present: str) -> bool:
-    """Whether a given value is the present one. JSON documents are compared by what they say, not by their spelling."""
+    """Return whether a given value equals the present one. JSON documents are compared by value."""
     if given == present or name not in _DOCUMENTS or not given or not present:
         return given == present
-    if name == redrive_policies.POLICY:  # an earlier version stored a maxReceiveCount as the text that was given
+    if name == redrive_policies.POLICY:  # earlier versions stored maxReceiveCount as text
         present = redrive_policies.with_number(present)
     return bool(documents.read(given) == documents.read(present))

@@ -65,7 +65,7 @@ def _checked_name(command: CreateQueue) -> str:
         raise MissingParameter("The request must contain the parameter QueueName.")
     kind = kind_of(command.attributes)
     for attribute in command.attributes:
-        if attribute in MARKERS and attribute != kind.marker:  # it asks for no kind that there is
+        if attribute in MARKERS and attribute != kind.marker:  # it does not make the queue of any kind
             raise InvalidAttributeName(f"Unknown Attribute {attribute}.")
     if not kind.name_pattern.match(name):
         raise InvalidParameterValue(kind.name_words)
@@ -73,7 +73,7 @@ def _checked_name(command: CreateQueue) -> str:
 
 
 def _check_same(queue: Queue, given: dict[str, str], tags: dict[str, str]) -> None:
-    """Create is idempotent if every given attribute equals the present one, and so do the tags if any are given."""
+    """Raise QueueNameExists if a given attribute, or the given tags, differ from those of the existing queue."""
     present = queue_attributes.shown(queue.attributes)
     for name, value in given.items():
         if not queue_attributes.is_same(name, value, present.get(name, "")):
@@ -95,7 +95,7 @@ def get_queue_url(state: State, call: Call, command: GetQueueUrl, context: Execu
 
 
 def list_queues(state: State, call: Call, command: ListQueues, context: ExecutionContext) -> Outcome:
-    """The caller's queues in the region of the call, sorted by name."""
+    """Return the URLs of the caller's queues in the region of the call, sorted by name."""
     prefix = command.queue_name_prefix or ""
     names, token = page(
         lambda after: state.names.of(call.account, prefix, after), command.max_results, command.next_token

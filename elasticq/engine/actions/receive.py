@@ -1,4 +1,4 @@
-"""ReceiveMessage. A receive that finds something is one small mutation, an empty one none."""
+"""ReceiveMessage. A receive that returns messages writes one small mutation; an empty one usually writes none."""
 
 from typing import Final
 
@@ -37,13 +37,14 @@ _BY_NAME_ALONE: Final = frozenset((metadata.KEPT,))
 PARTITION: Final = "ElasticqPartition"
 CHARACTER_BYTES_MAX: Final = 4
 VISIBILITY_MS_MAX: Final = limits.VISIBILITY_S_MAX * 1_000
-_ReceivedMessage: Final = ReceivedMessage  # compiled, a name of this module costs nothing, another's a look into a dict
+_ReceivedMessage: Final = ReceivedMessage  # faster: compiled code finds names of its own module without a dict lookup
 
 
 class Asked:
-    """What a ReceiveMessage wants, checked and with defaults filled in; raises InvalidParameterValue.
+    """The parameters of a ReceiveMessage, with defaults.
 
-    partition: of whose messages alone; None: of the whole queue's.
+    Raise InvalidParameterValue or InvalidAttributeName if they are invalid.
+    limit: the maximum number of messages. partition: receive only from this partition; None: from the whole queue.
     """
 
     __slots__ = ("attribute_names", "limit", "partition", "system_names", "visibility_s", "wait_s")
@@ -75,7 +76,7 @@ class Asked:
 
 
 def check_partition(queue: Queue, partition: int) -> None:
-    """Raises InvalidParameterValue unless the queue has this partition; they are numbered from 0 on."""
+    """Raise InvalidParameterValue unless the queue has this partition. Partitions are numbered from 0."""
     count = queue.partitions
     if not count:
         raise InvalidParameterValue(
@@ -86,7 +87,10 @@ def check_partition(queue: Queue, partition: int) -> None:
 
 
 def _system_names(command: ReceiveMessage) -> frozenset[str]:
-    """The names of AttributeNames and of MessageSystemAttributeNames together. Raises InvalidAttributeName."""
+    """Return the union of AttributeNames and MessageSystemAttributeNames, with ``All`` expanded.
+
+    Raise InvalidAttributeName for an unknown name.
+    """
     old, new = command.attribute_names, command.message_system_attribute_names
     if not old and not new:
         return frozenset()
@@ -100,7 +104,7 @@ def _system_names(command: ReceiveMessage) -> frozenset[str]:
 
 
 def receive_message(state: State, call: Call, command: ReceiveMessage, context: ExecutionContext) -> Outcome:
-    """Raises ContentsMissing where the next message is on disk only."""
+    """Receive messages. Raise ContentsMissing if the content of the next message is on disk only."""
     queue = fence.queue_of(state, call, command.queue_url, command, context)
     asked = Asked(queue, command, context.limits)
     now_ms = context.now_ms
@@ -108,11 +112,12 @@ def receive_message(state: State, call: Call, command: ReceiveMessage, context: 
     if key:
         first_ms, held = attempted(state, queue, key, command.receive_request_attempt_id or "", now_ms)
         if held:
-            return _held_on(state, queue, call, asked, held, m.AttemptRecorded(key, first_ms, b""), now_ms)
+            return _attempt_repeated(state, queue, call, asked, held, m.AttemptRecorded(key, first_ms, b""), now_ms)
     chosen, dead = redrive.choose(state, queue, asked.limit, now_ms, asked.partition)
     over = state.leases.expirations(queue.id, state.grace, now_ms)
     if len(over) == ENDED_AT_ONCE_MAX:
-        return ReceiveMessageResult(), [*over]  # the node asks again: nothing is handed out before all are over
+        # All expired leases must be recorded before messages are handed out. The node executes the call again.
+        return ReceiveMessageResult(), [*over]
     moved = redrive.move_to_dead_letters(state, queue, dead, context) if dead else []
     moved += over
     if not chosen:
@@ -137,7 +142,10 @@ def receive_message(state: State, call: Call, command: ReceiveMessage, context: 
 
 
 def fitting(queue: Queue, asked: Asked, chosen: list[int]) -> list[int]:
-    """The first of ``chosen``, as many as fit into an answer, which must fit a frame between members; one at least."""
+    """Return the leading messages of ``chosen`` that fit into an answer, at least one.
+
+    An answer must fit into one frame between members.
+    """
     if len(chosen) == 1 or CHARACTER_BYTES_MAX * queue.messages.bytes <= limits.ANSWER_BYTES_MAX:
         return chosen
     room_bytes = limits.FORWARDED_BYTES_MAX if asked.limit <= limits.RECEIVE_MESSAGES_MAX else limits.ANSWER_BYTES_MAX
@@ -151,7 +159,10 @@ def fitting(queue: Queue, asked: Asked, chosen: list[int]) -> list[int]:
 def deliver(
     state: State, queue: Queue, asked: Asked, chosen: list[int], until_ms: int, context: ExecutionContext
 ) -> tuple[m.MessagesReceived, list[ReceivedMessage]]:
-    """The messages ``chosen``, whose contents are in memory, each under a new number until ``until_ms``."""
+    """Return the mutation that hands out the messages ``chosen`` until ``until_ms``, and the messages for the answer.
+
+    Each gets a new delivery number. Their contents must be in memory.
+    """
     now_ms = context.now_ms
     queue_id, rows, contents, first_number = queue.id, queue.rows, queue.contents, next_delivery_number(0, context.term)
     numbers: list[int] = []
@@ -177,9 +188,10 @@ def deliver(
 
 
 def _attempt_key(queue: Queue, command: ReceiveMessage) -> bytes:
-    """The key of the call's ReceiveRequestAttemptId; empty if there is none. Raises InvalidParameterValue.
+    """Return the key of the call's ReceiveRequestAttemptId; empty if there is none.
 
     A kind that does not remember attempts ignores the id: old Spring versions send it to standard queues.
+    Raise InvalidParameterValue for a malformed id.
     """
     attempt_id = command.receive_request_attempt_id
     if attempt_id is None or not queue.kind.remembers_attempts:
@@ -187,7 +199,7 @@ def _attempt_key(queue: Queue, command: ReceiveMessage) -> bytes:
     return attempt_key(queue, check_token(attempt_id, "ReceiveRequestAttemptId"), command.elasticq_partition)
 
 
-def _held_on(
+def _attempt_repeated(
     state: State,
     queue: Queue,
     call: Call,
@@ -196,9 +208,10 @@ def _held_on(
     first: m.AttemptRecorded,
     now_ms: int,
 ) -> Outcome:
-    """The messages that the attempt got before, under their handles; their visibility timeout starts again.
+    """Repeat the answer of an attempt: the messages that it still holds, with the same handles.
 
-    ``first``: the attempt at the time of its first receive, from which its five minutes count.
+    Their visibility timeout starts again.
+    held: sequences of these messages. first: key and time of the attempt's first receive; its five minutes start there.
     """
     missing = [sequence for sequence in held if sequence not in queue.contents]
     if missing:
@@ -206,7 +219,7 @@ def _held_on(
     rows = [queue.rows[sequence] for sequence in held]
     received = m.MessagesReceived(
         queue.id,
-        max(now_ms, first.recorded_ms + 1),  # never that of the first receive: see ``returned``
+        max(now_ms, first.recorded_ms + 1),  # must differ from the first receive: see ``returned``
         now_ms + asked.visibility_s * 1_000,
         held,
         [row.delivery_number for row in rows],
@@ -219,7 +232,7 @@ def _held_on(
 
 
 def message_again(state: State, queue: Queue, sequence: int, asked: Asked) -> ReceivedMessage:
-    """A message that is in flight, as it is handed out once more under the handle that it has."""
+    """Return a message in flight for a repeated answer, with the same receipt handle."""
     content, row = queue.contents[sequence], queue.rows[sequence]
     message = _handed_out(state, queue.id, sequence, content, row.delivery_number)
     _add_attributes(state, queue, message, content, row.receive_count, row.first_received_ms, asked)
@@ -257,7 +270,10 @@ def _add_attributes(
 def system_attributes(
     queue: Queue, content: m.MessageStored, count: int, first_received_ms: int, names: frozenset[str]
 ) -> dict[str, str]:
-    """The attributes of ``names`` that the message has. ``count``: how often this queue handed it out."""
+    """Return those system attributes in ``names`` that the message has.
+
+    count: how often this queue handed it out. ApproximateReceiveCount adds the receives in the source of a dead letter.
+    """
     dead_letter = content.dead_letter
     if dead_letter is not None:
         count += dead_letter.receive_count
@@ -281,7 +297,10 @@ def system_attributes(
 
 
 def _filtered(attributes: MessageAttributes, names: list[str]) -> MessageAttributes | None:
-    """``All``, ``.*``, an exact name, or a prefix as ``foo.*`` or ``foo*``."""
+    """Return the requested message attributes; None if there are none.
+
+    A request contains ``All``, ``.*``, exact names, or prefixes such as ``foo.*`` or ``foo*``.
+    """
     if "All" in names or ".*" in names:
         return attributes
     exact = frozenset(names)
@@ -295,12 +314,13 @@ def _filtered(attributes: MessageAttributes, names: list[str]) -> MessageAttribu
 def received_again(
     state: State, call: Call, command: ReceiveMessage, context: ExecutionContext, handles: list[tuple[int, int]]
 ) -> tuple[ReceiveMessageResult, list[m.Mutation]]:
-    """The answer to a retry: of (sequence, delivery) those whose handle is still the newest and in flight.
+    """Return the answer to a retry of a receive: the messages that are still in flight under the same handles.
 
-    Their visibility timeout starts again, as the client has them only now. Of a FIFO queue none are handed out once
-    another receive has one of them. They shared a deadline, which has passed then, although
-    the grace of a later takeover may move it for the rest: these would overtake what the other consumer has.
-    Raises ContentsMissing.
+    handles: sequence and delivery number of each message in the first answer.
+    The visibility timeout starts again, because the client gets the messages only at this time. In a FIFO queue, the
+    answer is empty once another receive has one of the messages: the others would overtake it. This can happen
+    because the grace of a later takeover may extend the deadline of some messages only.
+    Raise ContentsMissing if the content of a message is on disk only.
     """
     queue = named_queue(state, call, command.queue_url)
     asked = Asked(queue, command, context.limits)
@@ -326,13 +346,16 @@ def received_again(
         known = state.invocations.get(key, context.now_ms)
         result.request_attempt = (key, known.recorded_ms if known is not None else 0)
         if known is not None and prolonged:
-            held_on = attempt_prolonged(queue, key, known, until_ms)
-            prolonged = [*prolonged, held_on] if held_on is not None else []
+            recorded = attempt_prolonged(queue, key, known, until_ms)
+            prolonged = [*prolonged, recorded] if recorded is not None else []
     return result, prolonged
 
 
 def _prolonged(queue: Queue, held: list[int], until_ms: int) -> list[m.Mutation]:
-    """Hide messages until ``until_ms`` that would be visible sooner, but none for over twelve hours from a receive."""
+    """Return the mutation that extends to ``until_ms`` the deadlines before it; none if nothing changes.
+
+    A message whose deadline would be more than twelve hours after its receive is left out.
+    """
     sooner = [
         sequence
         for sequence in held
@@ -342,9 +365,9 @@ def _prolonged(queue: Queue, held: list[int], until_ms: int) -> list[m.Mutation]
 
 
 def returned(state: State, result: ReceiveMessageResult, now_ms: int) -> list[m.Mutation]:
-    """The mutations that undo a receive whose answer reached nobody.
+    """Return the mutations that undo a receive whose answer did not reach the client.
 
-    The messages are visible again, their receive counts are taken back, and the call's GUID is forgotten.
+    They make the messages visible, restore their receive counts, and forget the invocation id of the call.
     """
     undone: dict[int, m.ReceiveReturned] = {}
     attempt = result.request_attempt
@@ -357,10 +380,11 @@ def returned(state: State, result: ReceiveMessageResult, now_ms: int) -> list[m.
         if row is None or not is_out(row, receipt.delivery_number, now_ms):
             continue
         if attempt is not None and row.received_ms != attempt[1]:
-            continue  # two calls with one ReceiveRequestAttemptId got it under one handle, and one was perhaps read
+            continue  # a later call with the same ReceiveRequestAttemptId has the same handle and may be in use
         back = undone.get(receipt.queue_id)
         if back is None:
-            visible_at_ms = now_ms if row.received_ms != now_ms else now_ms - 1  # not that of a receive: see ``is_out``
+            # It must differ from received_ms: see ``is_out``.
+            visible_at_ms = now_ms if row.received_ms != now_ms else now_ms - 1
             back = m.ReceiveReturned(receipt.queue_id, [], [], [], [], visible_at_ms, result.invocation)
             undone[receipt.queue_id] = back
         back.sequences.append(receipt.sequence)
@@ -372,10 +396,10 @@ def returned(state: State, result: ReceiveMessageResult, now_ms: int) -> list[m.
 
 
 def is_out(row: Row, delivery_number: int, now_ms: int) -> bool:
-    """It can be given back: nobody has the message by a later delivery, nor was this one given back already.
+    """Return whether ``returned`` may undo a delivery: it is the newest one, in flight, and was not undone before.
 
-    A receive with a visibility timeout of 0 is out, too. Its message is visible from the millisecond of the receive
-    on, and ``returned`` leaves another one than that.
+    A receive with a visibility timeout of 0 counts as in flight. Its row has visible_at_ms equal to received_ms, and
+    ``returned`` always sets a different visible_at_ms.
     """
     return row.delivery_number == delivery_number and (
         row.visible_at_ms > now_ms or row.visible_at_ms == row.received_ms
@@ -383,7 +407,7 @@ def is_out(row: Row, delivery_number: int, now_ms: int) -> bool:
 
 
 def wait_s(state: State, call: Call, command: ReceiveMessage) -> int:
-    """How long an empty receive may wait: the call's WaitTimeSeconds, else the queue's."""
+    """Return how long an empty receive may wait, in seconds: the WaitTimeSeconds of the call, else of the queue."""
     if command.wait_time_seconds is not None:
         return command.wait_time_seconds
     return named_queue(state, call, command.queue_url).wait_s

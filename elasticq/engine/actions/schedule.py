@@ -1,7 +1,7 @@
-"""ElasticqReschedule and ElasticqCancelScheduled: of messages that wait for their time and that nobody received yet.
+"""ElasticqReschedule and ElasticqCancelScheduled. They act on messages that wait for their time of delivery.
 
-All others count as not found: what was received once is a consumer's, whose visibility timeouts count. Messages are
-named by their MessageIds, and looked for as ElasticqChangePriority does.
+All other messages count as not found. After its first receive, only visibility timeouts apply to a message. Messages
+are given by their MessageIds and searched as ElasticqChangePriority does.
 """
 
 from elasticq.engine.actions.priority import answer_of, check_ids, look_for
@@ -16,7 +16,7 @@ from elasticq.model.results import PrioritiesChangedResult
 
 
 def reschedule(state: State, call: Call, command: ElasticqReschedule, context: ExecutionContext) -> Outcome:
-    """Raises ContentsMissing."""
+    """Set the time of delivery of the messages found. Raise ContentsMissing."""
     queue = _queue(state, call, command)
     if command.deliver_at is None:
         raise MissingParameter("The request must contain the parameter DeliverAt.")
@@ -27,7 +27,7 @@ def reschedule(state: State, call: Call, command: ElasticqReschedule, context: E
 
 
 def cancel_scheduled(state: State, call: Call, command: ElasticqCancelScheduled, context: ExecutionContext) -> Outcome:
-    """Raises ContentsMissing."""
+    """Remove the messages found. Raise ContentsMissing."""
     queue = _queue(state, call, command)
     result, waiting = _found(state, queue, command, context.now_ms)
     return result, [m.MessagesRemoved(queue.id, part) for part in m.chunks(waiting)]
@@ -36,13 +36,13 @@ def cancel_scheduled(state: State, call: Call, command: ElasticqCancelScheduled,
 def _queue(state: State, call: Call, command: ById) -> Queue:
     queue = named_queue(state, call, command.queue_url)
     if not queue.kind.delays_messages:
-        raise UnsupportedOperation("Messages of FIFO queues have no time of their own.")
+        raise UnsupportedOperation("Messages of FIFO queues have no individual time of delivery.")
     check_ids(command)
     return queue
 
 
 def _found(state: State, queue: Queue, command: ById, now_ms: int) -> tuple[PrioritiesChangedResult, list[int]]:
-    """The answer, and the sequences of the messages that wait."""
+    """Return the answer, and the sequences of the messages found that wait for their time of delivery."""
     found, next_token = look_for(state, queue, command)
     waiting = {name: sequence for name, sequence in found.items() if queue.order.is_delayed(sequence, now_ms)}
     return answer_of(command, waiting, next_token), sorted(waiting.values())

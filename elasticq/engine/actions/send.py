@@ -1,8 +1,7 @@
 """SendMessage and SendMessageBatch.
 
-A message of a FIFO queue takes its deduplication id for five minutes, one of a
-standard queue with an idempotency window for that; a send with an id that is
-taken stores nothing and answers what the first one did.
+A FIFO queue remembers a deduplication id for five minutes, a standard queue for its idempotency window. A send with a
+remembered id stores nothing and gets the answer of the first send.
 """
 
 from typing import Final
@@ -22,7 +21,7 @@ from elasticq.model.commands import Call, Command, SendMessage, SendMessageBatch
 from elasticq.model.errors import BatchRequestTooLong, MissingParameter, SqsError
 from elasticq.model.results import SendMessageBatchResult, SendMessageResult, SentEntry
 
-_MessageStored: Final = m.MessageStored  # compiled, a name of this module costs nothing, another's a look into a dict
+_MessageStored: Final = m.MessageStored  # faster: compiled code finds a global of its own module without a dict lookup
 _SentEntry: Final = SentEntry
 
 
@@ -54,19 +53,23 @@ def _key(queue: Queue, stored: m.MessageStored, deduplication_id: str) -> bytes:
 
 
 def _first_sent(state: State, queue: Queue, key: bytes, context: ExecutionContext) -> int | None:
-    """The sequence of the message that holds the id. Raises RequestThrottled."""
+    """Return the sequence of the message that was sent with the id before, or None.
+
+    Raise RequestThrottled if there is no such message and no more ids can be remembered.
+    """
     look = first_sent if queue.kind.deduplicates_all else idempotency.first_sent
     return look(state, key, context.now_ms)
 
 
 def _taken(queue: Queue, key: bytes, sequence: int, context: ExecutionContext) -> m.Mutation:
+    """Return the mutation that remembers a deduplication id."""
     if queue.kind.deduplicates_all:
         return m.InvocationRecorded(key, context.now_ms, queue.id, sequence)
     return taken(queue, key, sequence, context)
 
 
 def _send_on(state: State, queue: Queue, call: Call, command: SendMessage, context: ExecutionContext) -> Outcome:
-    """The outcome of a send to a queue with copyTo or moveTo."""
+    """Return the outcome of a send to a queue with copyTo or moveTo."""
     queue, targets = route(state, queue)
     result, mutations = _send(state, queue, call, command, context)
     return result, mutations + _copies(state, targets, mutations, [command.delay_seconds], context)
@@ -79,7 +82,10 @@ def _copies(
     delays_s: list[int | None],
     context: ExecutionContext,
 ) -> list[m.Mutation]:
-    """The copies of the messages among ``mutations``. ``delays_s``: the own delay of each message."""
+    """Return the mutations that store copies, in ``targets``, of the messages stored by ``mutations``.
+
+    delays_s: the DelaySeconds of each message, or None. Raise an SqsError if the copies do not fit into one entry.
+    """
     copies = Copies(state, targets, context)
     stored = [each for each in mutations if isinstance(each, m.MessageStored)]
     size_bytes = sum(map(contents.stored_bytes, stored))
@@ -91,7 +97,7 @@ def _copies(
 
 
 class _Sender:
-    """What is the same for all messages of one call; read once."""
+    """The values that are the same for all messages of one call, read once."""
 
     __slots__ = (
         "_allowed",
@@ -120,12 +126,12 @@ class _Sender:
         self._trace_header = call.trace_header
 
     def stored(self, entry: SendMessage | SendMessageBatchEntry, sequence: int) -> m.MessageStored:
-        """The entry as a mutation, or the SqsError that AWS gives."""
+        """Return the mutation that stores the entry. Raise the SqsError of AWS if the entry is invalid."""
         if self._needs_group and entry.message_group_id is None:
             raise MissingParameter(contents.NO_GROUP)
         attributes, system_attributes = entry.message_attributes, entry.message_system_attributes
         body = entry.message_body or ""
-        # First, as to look at each character of 8 MiB takes long.
+        # The size comes first, because checking each character of 8 MiB takes long.
         if contents.message_bytes(body, attributes) > self._message_bytes_max:
             raise contents.too_long(self._message_bytes_max, in_batch=self._in_batch)
         contents.check_body(body, self._allowed)
@@ -143,7 +149,7 @@ class _Sender:
 
 
 def send_message_batch(state: State, call: Call, command: SendMessageBatch, context: ExecutionContext) -> Outcome:
-    """All entries that pass are stored in one log entry; the others are answered as failed."""
+    """Store all valid entries of the batch in one log entry. The answer lists the others as failed."""
     queue = named_queue(state, call, command.queue_url)
     entries_max = batch_entries_max(context, command.elasticq_page_size)
     ids = check_entries(command.entries, "SendMessageBatchRequestEntry", entries_max)
@@ -153,8 +159,8 @@ def send_message_batch(state: State, call: Call, command: SendMessageBatch, cont
     queue, targets = route(state, queue)
     result, mutations = _send_batch(state, queue, call, command, ids, context)
     assert isinstance(result, SendMessageBatchResult)
-    # Duplicates, which store nothing, are told by their sequences. A result without one is of a queue whose messages
-    # have no own delays, or no ids.
+    # A duplicate stored nothing: its sequence is not among the stored ones. Results without a sequence come from queues
+    # without deduplication, or from FIFO queues, where messages have no own delay.
     stored = {each.sequence: None for each in mutations if isinstance(each, m.MessageStored)}
     delays_s = [
         command.entries[sent.position].delay_seconds
@@ -165,7 +171,7 @@ def send_message_batch(state: State, call: Call, command: SendMessageBatch, cont
 
 
 def check_size(command: Command, allowed: limits.Limits) -> None:
-    """Whether a send may be so long, whatever its queue says. Raises InvalidParameterValue, BatchRequestTooLong."""
+    """Raise InvalidParameterValue or BatchRequestTooLong if a send is longer than any queue allows."""
     if isinstance(command, SendMessageBatch):
         _check_total(command, allowed)
         return
@@ -177,6 +183,7 @@ def check_size(command: Command, allowed: limits.Limits) -> None:
 
 
 def _check_total(command: SendMessageBatch, allowed: limits.Limits) -> None:
+    """Raise BatchRequestTooLong if the entries together are too long."""
     total_bytes = 0
     for entry in command.entries:
         total_bytes += contents.message_bytes(entry.message_body or "", entry.message_attributes)
@@ -189,7 +196,7 @@ def _check_total(command: SendMessageBatch, allowed: limits.Limits) -> None:
 def _send_batch(
     state: State, queue: Queue, call: Call, command: SendMessageBatch, ids: list[str], context: ExecutionContext
 ) -> Outcome:
-    """An entry with a deduplication id may be the duplicate of one before it."""
+    """Return the outcome of a batch in one queue. An entry may be a duplicate of an earlier entry of the batch."""
     queue.rules.check_batch(command.entries)
     result = SendMessageBatchResult()
     messages: list[m.Mutation] = []

@@ -17,7 +17,7 @@ _KEY_LENGTH: Final = f"Tag keys must be between 1 and {limits.TAG_KEY_CHARS_MAX}
 
 
 def check_tags(tags: dict[str, str]) -> None:
-    """Of a tag's key and value. Raises InvalidParameterValue. The words are ours: AWS's are not known."""
+    """Raise InvalidParameterValue for an invalid key or value of a tag. The texts are ours; AWS's are unknown."""
     for key, value in tags.items():
         if not 1 <= len(key) <= limits.TAG_KEY_CHARS_MAX:
             raise InvalidParameterValue(_KEY_LENGTH)
@@ -33,6 +33,7 @@ def check_tags(tags: dict[str, str]) -> None:
 
 
 def check_count(tags: dict[str, str], queue_name: str) -> None:
+    """Raise InvalidParameterValue if there are too many tags for one queue."""
     if len(tags) > limits.TAGS_MAX:
         raise InvalidParameterValue(f"Too many tags added for queue {queue_name}.")
 
@@ -48,7 +49,7 @@ def tag_queue(state: State, call: Call, command: TagQueue, context: ExecutionCon
 
 
 def untag_queue(state: State, call: Call, command: UntagQueue, context: ExecutionContext) -> Outcome:
-    """A key that is not there is no error (seen)."""
+    """Remove tags. A key that the queue does not have is not an error (observed on AWS)."""
     queue = named_queue(state, call, command.queue_url)
     if not command.tag_keys:
         raise InvalidParameterValue(_KEY_LENGTH)

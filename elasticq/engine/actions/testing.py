@@ -1,4 +1,4 @@
-"""What tests may do besides: advance the clock, delete all queues. No wire protocol of SQS leads here."""
+"""Actions for tests only: advance the clock, delete all queues. The SQS protocols do not offer them."""
 
 from itertools import islice
 
@@ -15,22 +15,22 @@ from elasticq.model.results import ClockResult, QueuesDeletedResult
 
 
 def advance_clock(state: State, call: Call, command: AdvanceClock, context: ExecutionContext) -> Outcome:
-    """Turns the clock forward. The entry itself still has the old time, whatever comes after it the new one."""
+    """Advance the cluster clock. The entry of this call still has the old time; later entries have the new time."""
     advance_ms = command.advance_ms
     if not 0 <= advance_ms <= limits.CLOCK_ADVANCE_MS_MAX:
         raise InvalidParameterValue(
-            f"The clock goes forward only, by at most {limits.CLOCK_ADVANCE_MS_MAX // 1_000} seconds at once."
+            f"A call can advance the clock by 0 to {limits.CLOCK_ADVANCE_MS_MAX // 1_000} seconds."
         )
     ahead_ms = state.ahead_ms + advance_ms
     if ahead_ms > limits.CLOCK_AHEAD_MS_MAX:
-        raise InvalidParameterValue(f"The clock is {state.ahead_ms // 1_000} seconds ahead already.")
+        raise InvalidParameterValue(f"The clock is already {state.ahead_ms // 1_000} seconds ahead.")
     return ClockResult(context.now_ms + advance_ms), [m.ClockAdvanced(ahead_ms)] if advance_ms else []
 
 
 def delete_all_queues(state: State, call: Call, command: DeleteAllQueues, context: ExecutionContext) -> Outcome:
-    """A bounded step; the caller asks again while there are more. Move tasks go with their sources.
+    """Delete a bounded number of queues, with their move tasks, and of the account's topics and consumer groups.
 
-    The account's topics go as well, with their subscriptions, and its consumer groups, but are not counted.
+    account None: of all accounts. The result counts the queues only. ``is_more``: the caller must call again.
     """
     account = command.account
     most = limits.RESET_QUEUES_MAX

@@ -16,10 +16,11 @@ from elasticq.model.results import BatchResult, EmptyResult
 def _change(
     state: State, queue: Queue, handle: str | None, visibility_timeout_s: int | None, context: ExecutionContext
 ) -> tuple[int, int] | None:
-    """(sequence, until_ms), or None where the visibility ended already: a success that changes nothing.
+    """Return the sequence and its new deadline in ms; None if the call succeeds without a change.
 
-    Where handles are strict that raises InvalidParameterValue. Else the handle of an earlier receive is as good as
-    that of the last, as on AWS, but not where readers hold leases: what a lease holds is its own.
+    The call changes nothing if the message is not in flight. With strict handles it then raises InvalidParameterValue.
+    As on AWS, the handle of an earlier delivery works as well. But in queues with living leases it changes nothing,
+    because only a lease may change the visibility of its messages.
     """
     if visibility_timeout_s is None:
         raise MissingParameter("The request must contain the parameter VisibilityTimeout.")
@@ -49,7 +50,7 @@ def _change(
             "Reason: Total VisibilityTimeout for the message is beyond the limit [43200 seconds]"
         )
     if queue.kind.remembers_attempts and until_ms == row.visible_at_ms:
-        until_ms -= 1  # so that a ReceiveRequestAttemptId finds the visibility changed
+        until_ms -= 1  # so a retry with the ReceiveRequestAttemptId finds a changed visibility
     return sequence, until_ms
 
 
@@ -64,7 +65,7 @@ def change_message_visibility(
 def change_message_visibility_batch(
     state: State, call: Call, command: ChangeMessageVisibilityBatch, context: ExecutionContext
 ) -> Outcome:
-    """One mutation; where two entries name one message the later one wins."""
+    """Change the visibility of several messages in one mutation. If two entries name a message, the later one wins."""
     queue = fence.queue_of(state, call, command.queue_url, command, context)
     entries_max = batch_entries_max(context, command.elasticq_page_size)
     ids = check_entries(command.entries, "ChangeMessageVisibilityBatchRequestEntry", entries_max)

@@ -1,1 +1,1 @@
-"""Consumer groups: sessions, assignments and the rules that fence old consumers."""
+"""Consumer groups: sessions of consumers, assignments of resources, and the fence against former holders."""

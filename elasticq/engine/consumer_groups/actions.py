@@ -1,4 +1,4 @@
-"""The actions on consumer groups: settings, joining, heartbeats, leaving, moves, and what groups look like."""
+"""The actions on consumer groups: settings, joins, heartbeats, leaves, moves, and descriptions."""
 
 import re
 from itertools import islice
@@ -111,16 +111,16 @@ def _checked(value: int | None, low: int, high: int, name: str, default: int) ->
 
 
 def draft_of(state: State, group: Group, now_ms: int) -> AssignmentPlan:
-    """What is about to become of a group."""
+    """Return an empty plan for changes of a group."""
     return AssignmentPlan(group, last_token(state), now_ms)
 
 
 def last_token(state: State) -> int:
-    """The newest token or version that any group has given; 0 if none was."""
+    """Return the newest token or version that any group has issued; 0 if there is none."""
     given: TokensGiven | None = state.tables[TOKENS.name].get(LAST_TOKEN)
     if given is not None:
         return given.last
-    # None was given, or the row was lost by a repair: none that is known may be given a second time.
+    # No token was issued, or a repair lost the row. So no known token or version may be issued again.
     versions = [each.row.version for each in state.groups.consumers.values()]
     return max([*state.groups.assignments, *versions], default=0)
 
@@ -129,7 +129,10 @@ def last_token(state: State) -> int:
 
 
 def set_group(state: State, call: Call, command: g.ElasticqSetGroup, context: ExecutionContext) -> Outcome:
-    """What is not given stays as it is. Resources follow with the next step of background work."""
+    """Create a group or change its settings. Settings that are not given stay.
+
+    The next step of background work rebalances the group.
+    """
     name = _given(command.group_name, "GroupName")
     if not _GROUP_NAME.match(name):
         raise _invalid(name, "GroupName", "Must be 1 to 80 letters, digits, hyphens, underscores or dots")
@@ -176,17 +179,17 @@ def _settings(command: g.ElasticqSetGroup, old: ConsumerGroupSet) -> ConsumerGro
 
 
 def delete_group(state: State, call: Call, command: g.ElasticqDeleteGroup, context: ExecutionContext) -> Outcome:
-    """Its consumers learn of it with their next heartbeat; their tokens are worth nothing from now on."""
+    """Delete a group. Its tokens are invalid at once; its consumers learn of it with their next heartbeat."""
     return EmptyResult(), removed_group(_named_group(state, call, command.group_name))
 
 
 def removed_group(group: Group) -> list[m.Mutation]:
-    """What a group goes with; of many rows the rest goes in further steps."""
+    """Return the mutations that delete a group. Background work removes rows beyond the bound of one entry."""
     return [*rows_of_gone(group), ConsumerGroupDeleted(group.row.number)]
 
 
 def rows_of_gone(group: Group) -> list[m.Mutation]:
-    """The next rows that go with a group: its assignments, then its consumers."""
+    """Return the mutations that remove the next rows of a deleted group: assignments, then consumers."""
     rows = list(islice(group.by_resource.values(), STEP_MAX))
     found: list[m.Mutation] = [ResourceFreed(row.token, row.queue_id) for row in rows]
     return found + [ConsumerRemoved(number) for number in islice(group.consumers, STEP_MAX - len(rows))]
@@ -208,38 +211,41 @@ def join_group(state: State, call: Call, command: g.ElasticqJoinGroup, context: 
     address = call.origin.source_ip if call.origin is not None else ""
     now_ms = context.now_ms
     number = context.next_number()
-    draft = draft_of(state, group, now_ms)
+    plan = draft_of(state, group, now_ms)
     deadline_ms = now_ms + group.row.session_ms
-    row = ConsumerSet(number, group.row.number, name, weight, now_ms, deadline_ms, draft.version(), address)
-    draft.join(row)
-    draft.share_out()
-    return _joined(_drafted_view(call, group, draft, number, draft.version())), draft.mutations
+    row = ConsumerSet(number, group.row.number, name, weight, now_ms, deadline_ms, plan.version(), address)
+    plan.join(row)
+    plan.share_out()
+    return _joined(_planned_view(call, group, plan, number, plan.version())), plan.mutations
 
 
 def heartbeat(state: State, call: Call, command: g.ElasticqHeartbeat, context: ExecutionContext) -> Outcome:
-    """Renews the session; an answer that waits is the node's affair."""
+    """Renew the session of a consumer and release resources. The node delays the answer if the call may wait."""
     group = _named_group(state, call, command.group_name)
     consumer = _named_consumer(group, command.consumer_id)
     _checked(command.wait_time_seconds, 0, limits.WAIT_S_MAX, "WaitTimeSeconds", 0)
     now_ms = context.now_ms
     if not consumer.lives(state.grace, now_ms):
-        draft = draft_of(state, group, now_ms)
-        draft.remove(consumer)
-        draft.share_out()
-        return ElasticqUnknownConsumer(), draft.mutations
+        plan = draft_of(state, group, now_ms)
+        plan.remove(consumer)
+        plan.share_out()
+        return ElasticqUnknownConsumer(), plan.mutations
     number = consumer.row.number
     renewed = ConsumerRenewed(number, now_ms + group.row.session_ms)
     if not command.released:
         return view_of(call, group, consumer), [renewed]
-    draft = draft_of(state, group, now_ms)
-    draft.release(consumer, command.released)
-    draft.share_out()
-    version = draft.version() if draft.has_touched(number) else consumer.row.version
-    return _drafted_view(call, group, draft, number, version), [renewed, *draft.mutations]
+    plan = draft_of(state, group, now_ms)
+    plan.release(consumer, command.released)
+    plan.share_out()
+    version = plan.version() if plan.has_touched(number) else consumer.row.version
+    return _planned_view(call, group, plan, number, version), [renewed, *plan.mutations]
 
 
 def awaited_view(state: State, call: Call, context: ExecutionContext) -> Outcome:
-    """What a heartbeat that waited is answered: the view as it is, of a session that lives."""
+    """Return the answer to a heartbeat that has waited: the consumer's current view.
+
+    Raise ElasticqUnknownConsumer if its session is over.
+    """
     command = call.command
     assert isinstance(command, g.ElasticqHeartbeat)
     group = _named_group(state, call, command.group_name)
@@ -251,10 +257,10 @@ def awaited_view(state: State, call: Call, context: ExecutionContext) -> Outcome
 
 def leave_group(state: State, call: Call, command: g.ElasticqLeaveGroup, context: ExecutionContext) -> Outcome:
     group = _named_group(state, call, command.group_name)
-    draft = draft_of(state, group, context.now_ms)
-    draft.remove(_named_consumer(group, command.consumer_id))
-    draft.share_out()
-    return EmptyResult(), draft.mutations
+    plan = draft_of(state, group, context.now_ms)
+    plan.remove(_named_consumer(group, command.consumer_id))
+    plan.share_out()
+    return EmptyResult(), plan.mutations
 
 
 def move_resource(state: State, call: Call, command: g.ElasticqMoveResource, context: ExecutionContext) -> Outcome:
@@ -265,11 +271,11 @@ def move_resource(state: State, call: Call, command: g.ElasticqMoveResource, con
         raise _invalid(text, "Resource", "The group has no such resource")
     consumer = _named_consumer(group, command.consumer_id)
     if not consumer.row.weight:
-        raise _invalid(command.consumer_id, "ConsumerId", "The consumer has no weight, and so gets nothing")
-    draft = draft_of(state, group, context.now_ms)
-    draft.move(resource, consumer.row.number)
-    draft.share_out()
-    return GroupChangedResult(group.row.name, draft.status.generation), draft.mutations
+        raise _invalid(command.consumer_id, "ConsumerId", "The consumer has weight 0 and gets no resources")
+    plan = draft_of(state, group, context.now_ms)
+    plan.move(resource, consumer.row.number)
+    plan.share_out()
+    return GroupChangedResult(group.row.name, plan.status.generation), plan.mutations
 
 
 def drain_consumer(state: State, call: Call, command: g.ElasticqDrainConsumer, context: ExecutionContext) -> Outcome:
@@ -277,23 +283,26 @@ def drain_consumer(state: State, call: Call, command: g.ElasticqDrainConsumer, c
     consumer = _named_consumer(group, command.consumer_id)
     if not consumer.row.weight:
         return GroupChangedResult(group.row.name, group.status.generation), []
-    draft = draft_of(state, group, context.now_ms)
-    draft.weigh(consumer, 0)
-    draft.share_out()
-    return GroupChangedResult(group.row.name, draft.status.generation), draft.mutations
+    plan = draft_of(state, group, context.now_ms)
+    plan.weigh(consumer, 0)
+    plan.share_out()
+    return GroupChangedResult(group.row.name, plan.status.generation), plan.mutations
 
 
 # --- views ----------------------------------------------------------------------------------
 
 
 def view_of(call: Call, group: Group, consumer: Consumer) -> GroupViewResult:
-    """What a consumer has to do as things stand."""
+    """Return the current view of a consumer: what it holds and what it must release."""
     held, revoking = list(consumer.held.values()), list(consumer.revoking.values())
     return _view(call, group, consumer.row.number, consumer.row.version, group.status.generation, held, revoking)
 
 
 def joined_view(state: State, call: Call, number: int) -> GroupJoinedResult:
-    """The view of a consumer that joined by an earlier attempt of the call. Raises ElasticqUnknownConsumer."""
+    """Return the view of a consumer that joined in an earlier attempt of the call.
+
+    Raise ElasticqUnknownConsumer if it is gone.
+    """
     consumer = state.groups.consumers.get(number)
     group = None if consumer is None else state.groups.by_number.get(consumer.row.group)
     if consumer is None or group is None:
@@ -305,9 +314,9 @@ def _joined(view: GroupViewResult) -> GroupJoinedResult:
     return GroupJoinedResult(*(getattr(view, name) for name in view.__struct_fields__))
 
 
-def _drafted_view(call: Call, group: Group, draft: AssignmentPlan, number: int, version: int) -> GroupViewResult:
-    held, revoking = draft.rows_of(number)
-    return _view(call, group, number, version, draft.status.generation, held, revoking)
+def _planned_view(call: Call, group: Group, plan: AssignmentPlan, number: int, version: int) -> GroupViewResult:
+    held, revoking = plan.rows_of(number)
+    return _view(call, group, number, version, plan.status.generation, held, revoking)
 
 
 def _view(
@@ -334,12 +343,15 @@ def _view(
 
 
 def heartbeat_ms(session_ms: int) -> int:
-    """How long after an answer the next heartbeat is due, and how long one may wait."""
+    """Return the time from one answer to the next heartbeat, in milliseconds."""
     return min(session_ms // 4, limits.HEARTBEAT_MS_MAX)
 
 
 def heartbeat_wait_ms(command: g.ElasticqHeartbeat, view: GroupViewResult) -> int:
-    """How long a heartbeat with this view may wait, less than its consumer may act without an answer; 0: not at all."""
+    """Return how long a heartbeat with this view may wait for a change; 0: answer at once.
+
+    This is less than the time for which the consumer may act without an answer.
+    """
     if not command.wait_time_seconds or command.known_version != view.version:
         return 0
     return min(command.wait_time_seconds * 1_000, view.session_timeout_ms // 3)
@@ -352,7 +364,7 @@ def _held(call: Call, account: str, row: ResourceAssigned) -> HeldResource:
 
 
 def describe_groups(state: State, call: Call, command: g.ElasticqDescribeGroups, context: ExecutionContext) -> Outcome:
-    """By name; those that are named, or all of the account. A page ends early where groups are large."""
+    """Return a page of groups by name: the named ones, or all of the account. Large groups make the page shorter."""
     most = _checked(command.max_results, 1, limits.DESCRIBED_GROUPS_MAX, "MaxResults", limits.DESCRIBED_GROUPS_MAX)
     after = read_token(command.next_token)
     if command.group_names:

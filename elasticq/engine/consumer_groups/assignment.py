@@ -1,7 +1,7 @@
-"""Computes how many resources each consumer of a group is to have.
+"""The calculation of how many resources each consumer of a group should have.
 
-Each gets its share by weight, rounded down or up, and nobody more than the bound. Where the number of resources does
-not divide evenly, those who already hold one more keep it, so that as little as possible moves.
+Each consumer gets a number in proportion to its weight, rounded down or up, and never more than the bound. If the
+resources do not divide evenly, consumers that already hold one more keep it. So few resources move.
 """
 
 from collections.abc import Iterable
@@ -11,7 +11,10 @@ NO_BOUND: Final = 0
 
 
 class PlannedConsumer:
-    """A consumer at the sharing out. held: how many resources it has and is not asked to give back."""
+    """A consumer in an assignment plan.
+
+    held: how many resources it holds and need not release. target: how many it should have.
+    """
 
     __slots__ = ("held", "number", "target", "weight")
 
@@ -22,46 +25,47 @@ class PlannedConsumer:
         self.target = 0
 
 
-def set_targets(seats: Iterable[PlannedConsumer], total: int, most: int) -> None:
-    """Set how many of ``total`` resources each seat is to have. most: the bound for each; NO_BOUND: there is none.
+def set_targets(all_planned: Iterable[PlannedConsumer], total: int, most: int) -> None:
+    """Set the ``target`` of each consumer, dividing ``total`` resources.
 
-    A seat of weight 0 gets nothing. What the bound leaves over goes to nobody.
+    most: the maximum for each consumer; NO_BOUND: there is none. Resources above the maxima stay unassigned. A
+    consumer with weight 0 gets none.
     """
     eligible = []
-    for seat in seats:
-        seat.target = 0
-        if seat.weight > 0:
-            eligible.append(seat)
+    for planned in all_planned:
+        planned.target = 0
+        if planned.weight > 0:
+            eligible.append(planned)
     eligible.sort(key=_by_weight)
-    weights = sum(seat.weight for seat in eligible)
+    weights = sum(planned.weight for planned in eligible)
     first = 0
     if most:
-        # Who would get more than the bound, the heaviest first, gets the bound; the others share the rest.
-        for seat in eligible:
-            if total * seat.weight < most * weights:
+        # Consumers that would exceed the maximum, heaviest first, get the maximum. The others divide the rest.
+        for planned in eligible:
+            if total * planned.weight < most * weights:
                 break
-            seat.target = most  # which is not more than ``total``, as its weight is not more than all weights
+            planned.target = most  # at most ``total``, because one weight is at most the sum of weights
             total -= most
-            weights -= seat.weight
+            weights -= planned.weight
             first += 1
-    _share(eligible[first:], total, weights)
+    _divide(eligible[first:], total, weights)
 
 
-def _by_weight(seat: PlannedConsumer) -> tuple[int, int]:
-    return -seat.weight, seat.number
+def _by_weight(planned: PlannedConsumer) -> tuple[int, int]:
+    return -planned.weight, planned.number
 
 
-def _share(seats: list[PlannedConsumer], total: int, weights: int) -> None:
+def _divide(all_planned: list[PlannedConsumer], total: int, weights: int) -> None:
     if not weights:
         return
     left = total
     order = []
-    for seat in seats:
-        seat.target, rest = divmod(total * seat.weight, weights)
-        left -= seat.target
+    for planned in all_planned:
+        planned.target, rest = divmod(total * planned.weight, weights)
+        left -= planned.target
         if rest:
-            # One more for those that have it already, then for those that are furthest from their share.
-            order.append((seat.held <= seat.target, -rest, seat.number, seat))
+            # One more goes first to consumers that hold it already, then to those with the largest remainder.
+            order.append((planned.held <= planned.target, -rest, planned.number, planned))
     order.sort(key=_before)
     for place in order[:left]:
         place[3].target += 1

@@ -1,4 +1,4 @@
-"""Decides whether a call that names a consumer group and a token may act on a queue: the queue's holder alone may."""
+"""The fence: a call that names a consumer group may act on a queue only if its token proves that it holds the queue."""
 
 from elasticq.engine.context import ExecutionContext, named_queue
 from elasticq.engine.state import Queue, State
@@ -11,7 +11,10 @@ from elasticq.model.errors import ElasticqNotHolder, MissingParameter
 def queue_of(
     state: State, call: Call, queue_url: str | None, command: FencedCommand, context: ExecutionContext
 ) -> Queue:
-    """Return the queue of a command's URL. Raise what ``named_queue`` does, and ``check`` where it names a group."""
+    """Return the queue of a command's URL.
+
+    Raise the errors of ``named_queue``. If the command names a group, raise those of ``check`` as well.
+    """
     queue = named_queue(state, call, queue_url)
     if command.elasticq_group is not None:
         check(state, call, queue, command, context.now_ms)
@@ -19,10 +22,10 @@ def queue_of(
 
 
 def check(state: State, call: Call, queue: Queue, command: FencedCommand, now_ms: int) -> None:
-    """Raise ElasticqNotHolder unless the token is that of the present assignment, and its consumer's session lives.
+    """Raise ElasticqNotHolder unless the token is that of the current assignment and its consumer's session lives.
 
-    A call that names no group is not checked, and never comes here. A consumer that was asked to give the queue back
-    receives nothing any more; what it has received it may finish.
+    Do not call it for commands that name no group. A consumer that was asked to release the queue cannot receive, but
+    may still delete and extend messages that it received before. Raise MissingParameter if there is no token.
     """
     token = command.elasticq_token
     if token is None:
@@ -32,7 +35,7 @@ def check(state: State, call: Call, queue: Queue, command: FencedCommand, now_ms
     if row is None or row.token != token or row.queue_id != queue.id:
         raise ElasticqNotHolder
     if row.is_revoked and isinstance(command, ReceiveMessage):
-        raise ElasticqNotHolder("The consumer was asked to give this queue back, and receives nothing of it any more.")
+        raise ElasticqNotHolder("The consumer was asked to release this queue and cannot receive from it.")
     consumer = state.groups.consumers.get(row.consumer)
     if consumer is None or not consumer.lives(state.grace, now_ms):
         raise ElasticqNotHolder("The session of the consumer with this token is over.")

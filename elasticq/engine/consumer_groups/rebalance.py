@@ -1,9 +1,11 @@
-"""Makes the mutations by which the resources of a consumer group are shared out among its consumers.
+"""The rebalance of a consumer group: the mutations that assign its resources to its consumers.
 
-A ``AssignmentPlan`` is a group as it will be: a command or background work says who comes, goes or gives back, then
-``share_out`` decides, and ``mutations`` holds the rows of all of it. Nobody gets a resource that another one still
-holds: it is revoked first, and assigned when it was given back or its consumer is gone. The same holds for a queue that
-was deleted and made anew, or was taken out of the group and put into it again: who held it has to give it back first.
+An ``AssignmentPlan`` is the future state of a group. First a command or background work adds its changes: consumers
+that join, leave or release resources. Then ``share_out`` decides, and ``mutations`` contains all resulting rows.
+
+A resource that one consumer holds is never assigned to another. It is revoked first, and assigned when its holder has
+released it or is gone. The same applies to a queue that was deleted and created again, or that left the group and
+returned: its former holder must release it first.
 """
 
 from heapq import heapify, heappop, heapreplace
@@ -24,13 +26,14 @@ from elasticq.engine.stored.consumer_group_rows import (
 from elasticq.engine.stored.mutations import Mutation
 from elasticq.model.limits import MUTATION_ROWS_MAX
 
-STEP_MAX: Final = MUTATION_ROWS_MAX  # assignments that one entry changes; the sweep goes on
+STEP_MAX: Final = MUTATION_ROWS_MAX  # assignments that one entry changes; the sweep does the rest
 
 
 class AssignmentPlan:
-    """rows: the assignments as they will be, by resource. status: where the sharing out stands then.
+    """The planned changes of one group in one entry.
 
-    mutations: what makes it so. last_token: the newest one that any group has given.
+    rows: the planned assignments, by resource. status: the planned progress of the rebalance.
+    mutations: the mutations of the plan. last_token: the newest token that any group has issued.
     """
 
     __slots__ = (
@@ -40,10 +43,10 @@ class AssignmentPlan:
         "_has_decided",
         "_left",
         "_now_ms",
-        "_seats",
+        "_planned",
+        "_requested",
         "_touched",
         "_version",
-        "_wishes",
         "last_token",
         "mutations",
         "rows",
@@ -57,10 +60,10 @@ class AssignmentPlan:
         self.last_token = self._first_token = last_token
         self._group = group
         self._now_ms = now_ms
-        self._seats: dict[int, PlannedConsumer] = {
+        self._planned: dict[int, PlannedConsumer] = {
             number: PlannedConsumer(number, each.row.weight, len(each.held)) for number, each in group.consumers.items()
         }
-        self._wishes: dict[Resource, int] = {}  # who is to get a resource that is free now
+        self._requested: dict[Resource, int] = {}  # consumer that an operator chose for a resource that is free now
         self._touched: set[int] = set()
         self._version = 0
         self._left = STEP_MAX
@@ -70,7 +73,7 @@ class AssignmentPlan:
     # --- what happens --------------------------------------------------------------------
 
     def version(self) -> int:
-        """Return the version of the new view, one for all consumers for whom this draft changes something."""
+        """Return the version of the new view; all consumers that the plan affects get the same version."""
         if not self._version:
             self.last_token += 1
             self._version = self.last_token
@@ -78,15 +81,15 @@ class AssignmentPlan:
 
     def join(self, row: ConsumerSet) -> None:
         """Add a consumer."""
-        self._seats[row.number] = PlannedConsumer(row.number, row.weight, 0)
+        self._planned[row.number] = PlannedConsumer(row.number, row.weight, 0)
         self._touched.add(row.number)
         self.mutations.append(row)
         self._consumers_changed = True
 
     def remove(self, consumer: Consumer) -> None:
-        """Remove a consumer, and free all that it holds.
+        """Remove a consumer and free all its resources.
 
-        Of one that holds more than an entry may change, the session ends now, and the sweep goes on.
+        If it holds more than one entry may change, its session ends at once, and the sweep frees the rest.
         """
         row = consumer.row
         self._touched.add(row.number)
@@ -98,24 +101,27 @@ class AssignmentPlan:
         elif row.weight or row.deadline_ms > self._now_ms:
             self.mutations.append(replace(row, weight=0, deadline_ms=min(row.deadline_ms, self._now_ms)))
         self._left = max(0, self._left - len(held))
-        del self._seats[row.number]
+        del self._planned[row.number]
         self._consumers_changed = True
 
     def weigh(self, consumer: Consumer, weight: int) -> None:
-        """Give a consumer another weight."""
-        self._seats[consumer.row.number].weight = weight
+        """Change the weight of a consumer."""
+        self._planned[consumer.row.number].weight = weight
         self.mutations.append(replace(consumer.row, weight=weight))
         self._consumers_changed = True
 
     def release(self, consumer: Consumer, tokens: list[int]) -> None:
-        """Free what a consumer has stopped acting on; tokens that are not its own change nothing."""
+        """Free the resources that a consumer releases. Tokens that it does not hold are ignored."""
         for token in dict.fromkeys(tokens):
             row = consumer.held.get(token) or consumer.revoking.get(token)
             if row is not None:
                 self._free(row)
 
     def move(self, resource: Resource, to: int) -> None:
-        """Hand a resource to a consumer once its holder has given it back, and leave it there, as an operator asked."""
+        """Move a resource to a consumer, as requested by an operator, after its holder has released it.
+
+        The resource stays there until the consumers of the group change.
+        """
         generation = self.status.generation + 1
         row = self.rows.get(resource)
         if row is None:
@@ -129,6 +135,7 @@ class AssignmentPlan:
     # --- single assignments --------------------------------------------------------------
 
     def _touch(self, consumer: int) -> None:
+        """Give the consumer's view a new version, because its assignments change."""
         if consumer not in self._touched:
             self._touched.add(consumer)
             self.mutations.append(ConsumerChanged(consumer, self.version()))
@@ -139,9 +146,9 @@ class AssignmentPlan:
         self.mutations.append(row)
 
     def _lose(self, consumer: int) -> None:
-        seat = self._seats.get(consumer)
-        if seat is not None:
-            seat.held -= 1
+        planned = self._planned.get(consumer)
+        if planned is not None:
+            planned.held -= 1
 
     def _free(self, row: ResourceAssigned) -> None:
         resource = row.name, row.partition
@@ -151,7 +158,7 @@ class AssignmentPlan:
         if not row.is_revoked:
             self._lose(row.consumer)
         elif row.wanted_by:
-            self._wishes[resource] = row.wanted_by if row.wanted_in >= self.status.changed else 0
+            self._requested[resource] = row.wanted_by if row.wanted_in >= self.status.changed else 0
         self.mutations.append(ResourceFreed(row.token, row.queue_id))
 
     def _revoke(self, row: ResourceAssigned, wanted_by: int = 0, wanted_in: int = 0) -> None:
@@ -165,7 +172,7 @@ class AssignmentPlan:
     def _assign(self, resource: Resource, consumer: int, wanted_in: int = 0) -> None:
         name, partition = resource
         self.last_token += 1
-        self._seats[consumer].held += 1
+        self._planned[consumer].held += 1
         self._put(
             ResourceAssigned(
                 self.last_token,
@@ -184,11 +191,11 @@ class AssignmentPlan:
     # --- sharing out ---------------------------------------------------------------------
 
     def share_out(self) -> None:
-        """Decide who gives what back and who gets what is free. To be called once, after all other changes."""
+        """Decide which resources are revoked, and assign the free ones. Call it once, after all other changes."""
         self._note_change()
         is_more = False
         before = len(self.mutations)
-        self._grant_wishes()
+        self._assign_requested()
         if self.status.due_ms <= self._now_ms:
             self.status = replace(self.status, due_ms=0)
             is_more = self._decide()
@@ -224,19 +231,19 @@ class AssignmentPlan:
             status = replace(status, rebalanced_ms=0)
         self.status = status
 
-    def _grant_wishes(self) -> None:
-        """Assign what operators moved and is free now, also while a delay puts the sharing out off."""
-        for resource, consumer in self._wishes.items():
-            if resource in self._group.present and resource not in self.rows and self._may_wish(consumer):
+    def _assign_requested(self) -> None:
+        """Assign free resources that operators moved, even while a delay postpones the rebalance."""
+        for resource, consumer in self._requested.items():
+            if resource in self._group.present and resource not in self.rows and self._may_receive(consumer):
                 self._assign(resource, consumer, self.status.generation)
 
     def _decide(self) -> bool:
-        """Revoke and assign; return whether there is more to do than one entry may hold."""
-        group, seats = self._group, self._seats
+        """Revoke and assign resources; return whether more is left than one entry may change."""
+        group, all_planned = self._group, self._planned
         is_more = False
         for resource, row in list(self.rows.items()):
             is_there = group.present.get(resource) == row.queue_id
-            if row.consumer not in seats:  # it is about to go, or a repair lost it: it will give nothing back
+            if row.consumer not in all_planned:  # being removed, or lost in a repair: it will release nothing
                 if self._left <= 0:
                     is_more = True
                     continue
@@ -246,33 +253,33 @@ class AssignmentPlan:
             elif not row.is_revoked:
                 if not is_there and self._left > 0:
                     self._revoke(row)
-            elif is_there and self._is_wish(row) and self._may_wish(row.wanted_by):
-                seats[row.wanted_by].held += 1  # as good as its own
-        set_targets(seats.values(), len(group.present), group.row.max_per_consumer)
+            elif is_there and self._is_requested(row) and self._may_receive(row.wanted_by):
+                all_planned[row.wanted_by].held += 1  # count it as held: it is promised
+        set_targets(all_planned.values(), len(group.present), group.row.max_per_consumer)
         if self._revoke_surplus():
             return True
         return self._assign_free() or is_more
 
-    def _is_wish(self, row: ResourceAssigned) -> bool:
-        """Return whether an operator moved the resource, to its holder or its next one, and nothing made that void."""
+    def _is_requested(self, row: ResourceAssigned) -> bool:
+        """Return whether an operator moved the resource, and no later change of consumers made that void."""
         return row.wanted_by > 0 and row.wanted_in >= self.status.changed and not self._consumers_changed
 
-    def _may_wish(self, consumer: int) -> bool:
-        seat = self._seats.get(consumer)
-        return seat is not None and seat.weight > 0
+    def _may_receive(self, consumer: int) -> bool:
+        planned = self._planned.get(consumer)
+        return planned is not None and planned.weight > 0
 
     def _revoke_surplus(self) -> bool:
-        """Revoke what consumers hold beyond their targets, the newest first; what an operator moved to them last.
+        """Revoke what consumers hold above their targets; return whether more is left than one entry may change.
 
-        Returns True if more is to be revoked than one entry may hold.
+        The newest assignments are revoked first, and those moved by an operator last.
         """
-        for seat in self._seats.values():
-            surplus = seat.held - seat.target
-            if surplus <= 0 or seat.number not in self._group.consumers:
+        for planned in self._planned.values():
+            surplus = planned.held - planned.target
+            if surplus <= 0 or planned.number not in self._group.consumers:
                 continue
-            held = self._group.consumers[seat.number].held.values()
+            held = self._group.consumers[planned.number].held.values()
             found = [row for row in held if self.rows.get((row.name, row.partition)) == row]
-            found.sort(key=lambda row: (self._is_wish(row), -row.token))
+            found.sort(key=lambda row: (self._is_requested(row), -row.token))
             for row in found[:surplus]:
                 if self._left <= 0:
                     return True
@@ -280,8 +287,15 @@ class AssignmentPlan:
         return False
 
     def _assign_free(self) -> bool:
-        """Assign free resources to those furthest below their targets; return whether one entry is too small."""
-        wanting = [(seat.held - seat.target, seat.number) for seat in self._seats.values() if seat.held < seat.target]
+        """Assign free resources, first to consumers furthest below their targets.
+
+        Return whether more is left than one entry may change.
+        """
+        wanting = [
+            (planned.held - planned.target, planned.number)
+            for planned in self._planned.values()
+            if planned.held < planned.target
+        ]
         if not wanting:
             return False
         heapify(wanting)
@@ -302,10 +316,11 @@ class AssignmentPlan:
     # --- what a consumer sees then ---------------------------------------------------------
 
     def has_touched(self, consumer: int) -> bool:
+        """Return whether the plan changes assignments of the consumer."""
         return consumer in self._touched
 
     def rows_of(self, consumer: int) -> tuple[list[ResourceAssigned], list[ResourceAssigned]]:
-        """Return what the consumer will hold, and what it is asked to give back, each in the order of tokens."""
+        """Return the assignments that the consumer will hold, and those it must release, each ordered by token."""
         own = sorted((row for row in self.rows.values() if row.consumer == consumer), key=_by_token)
         return [row for row in own if not row.is_revoked], [row for row in own if row.is_revoked]
 

@@ -1,7 +1,7 @@
-"""Background work of consumer groups: sessions end, resources that came or went are shared out, deleted groups go.
+"""Background work of consumer groups: end of sessions, rebalances, and removal of deleted groups.
 
-The master's tick asks for the next step and proposes what it gets. What is left to do is in the rows: deadlines of
-consumers, and when a sharing out is due.
+The master's tick calls the next step and proposes its mutations. The rows show what is left to do: they contain the
+deadlines of consumers, and the time at which a rebalance is due.
 """
 
 from typing import Final
@@ -20,7 +20,7 @@ LOOKED_AT_A_STEP: Final = 10_000
 
 
 class GroupStep(Struct, gc=False):
-    """What to propose now, and when to ask again.
+    """The mutations to propose, and the time of the next step.
 
     next_ms: the cluster time at which there is more to do; 0: at once; None: not before a row changes.
     """
@@ -30,7 +30,7 @@ class GroupStep(Struct, gc=False):
 
 
 def step(state: State, now_ms: int) -> GroupStep:
-    """Return the next step for deleted groups, sessions that are over, and sharings out that are due."""
+    """Return the next step: rows of deleted groups to remove, sessions to end, and rebalances that are due."""
     groups = state.groups
     for orphan in groups.orphans.values():
         return GroupStep(rows_of_gone(orphan), 0)
@@ -42,13 +42,13 @@ def step(state: State, now_ms: int) -> GroupStep:
     due = _due(state, gone, now_ms)
     token = last_token(state) if due else 0
     for group in due:
-        draft = AssignmentPlan(group, token, now_ms)
+        plan = AssignmentPlan(group, token, now_ms)
         for consumer in gone.get(group.row.number, ()):
-            draft.remove(consumer)
-        draft.share_out()
-        token = draft.last_token
-        found += draft.mutations
-        if not draft.mutations:
+            plan.remove(consumer)
+        plan.share_out()
+        token = plan.last_token
+        found += plan.mutations
+        if not plan.mutations:
             groups.dirty.pop(group.row.number, None)
         if len(found) > STEP_MAX:
             break
@@ -58,6 +58,7 @@ def step(state: State, now_ms: int) -> GroupStep:
 
 
 def _due(state: State, gone: dict[int, list[Consumer]], now_ms: int) -> list[Group]:
+    """Return groups to rebalance, bounded by LOOKED_AT_A_STEP. gone: consumers whose session ended, by group."""
     groups = state.groups
     due: dict[int, Group] = {}
     looked_at = 0
@@ -72,6 +73,7 @@ def _due(state: State, gone: dict[int, list[Consumer]], now_ms: int) -> list[Gro
 
 
 def _next_ms(state: State, now_ms: int) -> int | None:
+    """Return when the next rebalance is due or the next session ends; see ``GroupStep.next_ms``."""
     groups = state.groups
     times = [groups.by_number[number].status.due_ms for number in groups.dirty]
     if any(each <= now_ms for each in times):

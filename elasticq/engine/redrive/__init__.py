@@ -1,1 +1,1 @@
-"""Dead-letter queues, forwarding of messages and message move tasks."""
+"""Dead-letter queues, forwarding of sent messages (copyTo, moveTo) and message move tasks."""

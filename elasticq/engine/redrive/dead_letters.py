@@ -1,4 +1,4 @@
-"""Which queue takes another's dead letters, and whose it may take."""
+"""Dead letters: the check of a RedrivePolicy, the choice of dead letters, and their move to the dead-letter queue."""
 
 from msgspec.structs import replace
 
@@ -18,9 +18,11 @@ from elasticq.model.names import arn_region, parse_queue_arn, queue_arn
 def check_target(
     state: State, owner: str, name: str, kind: Kind, given: dict[str, str], context: ExecutionContext
 ) -> None:
-    """The dead-letter queue exists, is of the same account, region and type and allows this source.
+    """Raise InvalidParameterValue unless a RedrivePolicy names a valid dead-letter queue.
 
-    given: checked attributes that are being set on (owner, name), a queue of ``kind``. Raises InvalidParameterValue.
+    It must exist, have the account, region and type of the source, and allow this source.
+    given: checked attributes that are being set on the source; without a RedrivePolicy nothing is checked.
+    owner, name, kind: of the source queue.
     """
     value = given.get(POLICY)
     if not value:
@@ -49,7 +51,7 @@ def _allows(target: Queue, source: tuple[str, str], context: ExecutionContext) -
 
 
 def dead_letter_queue(state: State, queue: Queue) -> Queue | None:
-    """The queue that takes the dead letters; None if there is none or it was deleted: then they stay in ``queue``."""
+    """Return the dead-letter queue of ``queue``; None if it has none or it was deleted. Then dead letters stay."""
     return state.names.get(queue.redrive.target) if queue.redrive is not None else None
 
 
@@ -59,12 +61,11 @@ def dead_letter_queue(state: State, queue: Queue) -> Queue | None:
 def choose(
     state: State, queue: Queue, limit: int, now_ms: int, partition: int | None = None
 ) -> tuple[list[int], list[int]]:
-    """The next messages to hand out, and the dead letters among and before them. Raises ContentsMissing.
+    """Return up to ``limit`` messages to hand out, and the dead letters that are due before or between them.
 
-    partition: of whose messages alone; None: of the whole queue's.
-
-    A message that was received as often as its queue's maxReceiveCount says is a dead letter in
-    place of its next delivery.
+    A message that was received maxReceiveCount times becomes a dead letter instead of being delivered again.
+    partition: choose only from this partition; None: from the whole queue.
+    Raise ContentsMissing if the content of the next message is on disk only.
     """
     expired_before_ms = queue.expired_before_ms(now_ms)
     chosen = _chosen(queue, partition, now_ms, limit, expired_before_ms)
@@ -73,9 +74,9 @@ def choose(
         return chosen, []
     asked = limit
     while True:
-        living, dead = _told_apart(queue, chosen, limit, policy.receives)
+        living, dead = _divided(queue, chosen, limit, policy.receives)
         if not dead or len(chosen) < asked or len(living) == limit or asked >= MUTATION_ROWS_MAX:
-            return _at_once(queue, living, dead)
+            return _limited_to_entry(queue, living, dead)
         asked = min(limit + 2 * len(dead), MUTATION_ROWS_MAX)
         chosen = _chosen(queue, partition, now_ms, asked, expired_before_ms)
 
@@ -87,15 +88,18 @@ def _chosen(queue: Queue, partition: int | None, now_ms: int, limit: int, expire
 
 
 def told_apart(state: State, queue: Queue, chosen: list[int]) -> tuple[list[int], list[int]]:
-    """Of ``chosen`` the messages that are no dead letters, and the dead letters before the last of those."""
+    """Divide ``chosen`` into the messages to hand out and the dead letters, as many as fit into one entry."""
     policy = queue.redrive
     if policy is None or dead_letter_queue(state, queue) is None:
         return chosen, []
-    return _at_once(queue, *_told_apart(queue, chosen, len(chosen), policy.receives))
+    return _limited_to_entry(queue, *_divided(queue, chosen, len(chosen), policy.receives))
 
 
-def _at_once(queue: Queue, living: list[int], dead: list[int]) -> tuple[list[int], list[int]]:
-    """As many dead letters as fit one entry; if some are left over, no living messages until they are gone."""
+def _limited_to_entry(queue: Queue, living: list[int], dead: list[int]) -> tuple[list[int], list[int]]:
+    """Return ``living`` and ``dead`` if all dead letters fit into one entry.
+
+    Otherwise return no living messages, and only the dead letters that fit: the others must be moved first.
+    """
     room_bytes = BURIED_BYTES_MAX
     for at, sequence in enumerate(dead):
         room_bytes -= stored_bytes(queue.contents[sequence])
@@ -104,8 +108,8 @@ def _at_once(queue: Queue, living: list[int], dead: list[int]) -> tuple[list[int
     return living, dead
 
 
-def _told_apart(queue: Queue, chosen: list[int], limit: int, receives: int) -> tuple[list[int], list[int]]:
-    """Up to ``limit`` that live, and the dead letters before the last of them."""
+def _divided(queue: Queue, chosen: list[int], limit: int, receives: int) -> tuple[list[int], list[int]]:
+    """Return the first ``limit`` messages that are not dead letters, and the dead letters that come before them."""
     living: list[int] = []
     dead: list[int] = []
     for sequence in chosen:
@@ -117,26 +121,27 @@ def _told_apart(queue: Queue, chosen: list[int], limit: int, receives: int) -> t
 
 
 def move_to_dead_letters(state: State, queue: Queue, dead: list[int], context: ExecutionContext) -> list[m.Mutation]:
-    """The dead letters of ``queue`` enter its dead-letter queue and leave ``queue``; their contents are in memory."""
+    """Return the mutations that move dead letters to the dead-letter queue. Their contents must be in memory."""
     target = dead_letter_queue(state, queue)
     assert target is not None, "only a queue with a dead-letter queue has dead letters"
     arn = queue_arn(context.region, queue.account, queue.name)
     found: list[m.Mutation] = []
     sequence = next_sequence(target.last_sequence, context.term)
     for at, each in enumerate(dead):
-        stored = _buried(state, queue, target, each, sequence + at, arn, context)
+        stored = _as_dead_letter(state, queue, target, each, sequence + at, arn, context)
         found += [stored, *kept(queue, each, target, stored)]
     found += [m.MessagesRemoved(queue.id, part) for part in m.chunks(dead)]
     return found
 
 
-def _buried(
+def _as_dead_letter(
     state: State, queue: Queue, target: Queue, sequence: int, new_sequence: int, arn: str, context: ExecutionContext
 ) -> m.MessageStored:
-    """MessageId, body, attributes and trace header stay; the receive count goes on.
+    """Return the message as it is stored in the dead-letter queue.
 
-    Where the target's kind ``renews_dead_letters`` its age counts from the move, else from the original send. Where it
-    ``deduplicates_all`` its deduplication id becomes the MessageId. Source of both: AWS's developer guide.
+    It keeps MessageId, body, attributes and trace header, and its receive count continues. If the target's kind
+    ``renews_dead_letters``, its age counts from the move, else from the first send. If the target's kind
+    ``deduplicates_all``, its MessageId becomes its deduplication id. Source of both rules: AWS's developer guide.
     """
     content = queue.contents[sequence]
     origin = content.origin or (queue.id, sequence)

@@ -1,7 +1,7 @@
-"""Where a message sent to a queue goes besides it, or instead: ElasticMQ's copyTo and moveTo.
+"""The forwarding of sent messages: copyTo (to a second queue as well) and moveTo (to another queue instead).
 
-A message is moved on before anything else: size, delay and deduplication are those of the queue that it
-lands in. A queue that is not there, or is of the other type, is as none: the message stays.
+Source: ElasticMQ. moveTo applies first: size, delay and deduplication follow the queue in which the message is stored.
+A target that does not exist, or is of the other type, is ignored.
 """
 
 from msgspec.structs import replace
@@ -15,7 +15,7 @@ from elasticq.engine.stored.identity import next_sequence
 
 
 def route(state: State, queue: Queue) -> tuple[Queue, list[Queue]]:
-    """The queue in which a message sent to ``queue`` lands, and those that get a copy. No queue comes twice."""
+    """Return the queue that stores a message sent to ``queue``, and the queues that get a copy. No queue is twice."""
     landing = _landing(state, queue)
     seen = {landing.id}
     copies: list[Queue] = []
@@ -37,7 +37,7 @@ def route(state: State, queue: Queue) -> tuple[Queue, list[Queue]]:
 
 
 def _landing(state: State, queue: Queue) -> Queue:
-    """The queue at the end of the moveTo links from ``queue``; the last one before a circle closes."""
+    """Return the queue at the end of the moveTo links from ``queue``; in a circle, the last one before it closes."""
     passed = {queue.id}
     while (after := _target(state, queue, queue.move_to)) is not None and after.id not in passed:
         passed.add(after.id)
@@ -46,12 +46,13 @@ def _landing(state: State, queue: Queue) -> Queue:
 
 
 def _target(state: State, queue: Queue, name: str) -> Queue | None:
+    """Return the queue of this name in the account of ``queue``; None if it is missing or of the other type."""
     target = state.names.get((queue.account, name)) if name else None
     return target if target is not None and target.kind.exchanges_with(queue.kind) else None
 
 
 def goes_in_a_circle(state: State, account: str, name: str, copy_to: str, move_to: str) -> bool:
-    """Whether a message sent to ``name`` would come back to it, were these its targets."""
+    """Return whether a message sent to ``name`` would return to it if it had these targets."""
     waiting, passed = [copy_to, move_to], set()
     while waiting:
         target = waiting.pop()
@@ -65,7 +66,7 @@ def goes_in_a_circle(state: State, account: str, name: str, copy_to: str, move_t
 
 
 class Copies:
-    """Makes the copies of one call's messages for each of ``targets``; they stand in the same entry as the messages."""
+    """The copies of one call's messages for the queues ``targets``, stored in the same entry as the messages."""
 
     __slots__ = ("_context", "_keys", "_lasts", "_state", "_targets", "mutations")
 
@@ -78,7 +79,10 @@ class Copies:
         self.mutations: list[m.Mutation] = []
 
     def add(self, stored: m.MessageStored, delay_seconds: int | None) -> None:
-        """Add the copies of one message. ``delay_seconds``: its own delay; without one a copy gets its queue's."""
+        """Add the copies of one message. A queue that remembers its deduplication id gets none.
+
+        delay_seconds: the delay of the message; None: each copy gets the delay of its queue.
+        """
         for target in self._targets:
             key = deduplication_key(target, stored)
             if key:
@@ -91,7 +95,7 @@ class Copies:
                 self.mutations.append(m.InvocationRecorded(key, self._context.now_ms, target.id, copy.sequence))
 
     def _copy(self, target: Queue, stored: m.MessageStored, delay_seconds: int | None) -> m.MessageStored:
-        """The message as it is stored in ``target``, where it keeps its MessageId."""
+        """Return the message as it is stored in ``target``, with the same MessageId."""
         last = self._lasts.get(target.id, target.last_sequence)
         sequence = self._lasts[target.id] = next_sequence(last, self._context.term)
         visible_at_ms = stored.visible_at_ms

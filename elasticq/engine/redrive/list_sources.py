@@ -11,7 +11,10 @@ from elasticq.model.results import DeadLetterSourcesResult
 def list_dead_letter_source_queues(
     state: State, call: Call, command: ListDeadLetterSourceQueues, context: ExecutionContext
 ) -> Outcome:
-    """Sources are of the queue's own account and region, as a RedrivePolicy may name no other."""
+    """Return a page of the queues whose RedrivePolicy names this queue, from its own account and region.
+
+    A RedrivePolicy cannot name a queue of another account or region.
+    """
     target = named_queue(state, call, command.queue_url)
     key = (target.account, target.name)
     names, token = page(lambda after: state.sources.of(key, after), command.max_results, command.next_token)

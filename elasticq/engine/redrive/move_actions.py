@@ -1,4 +1,4 @@
-"""StartMessageMoveTask, CancelMessageMoveTask, ListMessageMoveTasks; the work is ``engine/redrive/mover.py``'s."""
+"""StartMessageMoveTask, CancelMessageMoveTask and ListMessageMoveTasks. ``engine/redrive/mover.py`` does the work."""
 
 import json
 from base64 import b64decode, b64encode
@@ -19,7 +19,7 @@ from elasticq.model.results import MoveTask, MoveTaskCancelledResult, MoveTasksR
 
 
 def _named(state: State, call: Call, arn: str, parameter: str, context: ExecutionContext) -> Queue:
-    """The queue of an ARN, which must be of the call's region. Raises ResourceNotFound."""
+    """Return the queue of an ARN. Raise ResourceNotFound if it does not exist or is not in the region of the call."""
     key = parse_queue_arn(arn, call.account)
     queue = state.names.get(key) if key is not None else None
     if queue is None or not context.is_in_region(arn_region(arn), call.account):
@@ -34,7 +34,7 @@ def _source(state: State, call: Call, arn: str | None, context: ExecutionContext
 
 
 def handle_of(task: m.MoveTaskSet) -> str:
-    """The TaskHandle (form seen on AWS)."""
+    """Return the TaskHandle of a task, in the form observed on AWS."""
     return b64encode(json.dumps({"taskId": task.task_id, "sourceArn": task.source_arn}).encode()).decode("ascii")
 
 
@@ -86,9 +86,10 @@ def _new_task(
 
 
 def _old_tasks(state: State, source: Queue) -> list[m.Mutation]:
-    """The mutations that forget finished tasks when another one starts.
+    """Return the mutations that forget finished tasks when a new one starts.
 
-    A source keeps its newest ones, as many as are listed; if there are too many in all, the oldest goes.
+    A source keeps its newest tasks, as many as ListMessageMoveTasks can show. If all queues together have too many
+    tasks, the oldest finished one goes. Raise OverLimit if none is finished.
     """
     over = [task for task in state.move_tasks.values() if task.number not in state.moving]
     own = [task.number for task in over if task.source_queue_id == source.id]
@@ -114,7 +115,7 @@ def cancel_message_move_task(
 
 
 def _read_handle(handle: str) -> tuple[str, str]:
-    """(task id, source ARN). Raises InvalidParameterValue."""
+    """Return the task id and source ARN in a TaskHandle. Raise InvalidParameterValue if it is malformed."""
     try:
         members = documents.read(b64decode(handle, validate=True).decode())
         task_id, source_arn = members["taskId"], members["sourceArn"]
@@ -128,7 +129,7 @@ def _read_handle(handle: str) -> tuple[str, str]:
 def list_message_move_tasks(
     state: State, call: Call, command: ListMessageMoveTasks, context: ExecutionContext
 ) -> Outcome:
-    """Newest first."""
+    """Return the tasks of a source queue, newest first."""
     source = _source(state, call, command.source_arn, context)
     count = 1
     if command.max_results is not None:
@@ -139,7 +140,7 @@ def list_message_move_tasks(
 
 
 def _shown(task: m.MoveTaskSet) -> MoveTask:
-    """The task as ListMessageMoveTasks shows it, with the members that AWS shows in its status."""
+    """Return the task as ListMessageMoveTasks shows it; the members follow AWS and depend on the status."""
     return MoveTask(
         task_handle=handle_of(task) if task.status == m.RUNNING else None,
         status=task.status,

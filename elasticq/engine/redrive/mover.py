@@ -4,10 +4,9 @@
        │  └──a message has no place to go──> FAILED
        └──CancelMessageMoveTask──> CANCELLING ──next step──> CANCELLED
 
-The whole task stands in each ``MoveTaskSet``, in the same entry as the moves
-that it counts, so a new master goes on where the last committed step ended. A
-task goes through its source once, by sequence, up to what was there when it
-started; what is hidden when the cursor passes stays where it is.
+Each ``MoveTaskSet`` contains the whole task. It is in the same entry as the moves that it counts. So a new master
+continues after the last committed step. A task goes through its source once, by sequence, up to the newest message at
+its start. A message that is in flight or delayed when the cursor passes it stays in the source.
 """
 
 from typing import Final
@@ -30,15 +29,19 @@ BYTES_A_STEP: Final = 1_048_576
 LOOKED_AT_A_STEP: Final = 20_000
 CONTENTS_AHEAD: Final = 512
 STEP_MS: Final = 10
-BURST_MS: Final = 200  # what a task was too slow for in this time it may catch up with
+BURST_MS: Final = 200  # a task may catch up with at most this time of its rate
 
 GONE_QUEUE: Final = "AWS.SimpleQueueService.NonExistentQueue"
 UNKNOWN_SOURCE: Final = "CouldNotDetermineMessageSource"
-TOO_LONG: Final = "TaskTimedOut"  # AWS's word is not known
+TOO_LONG: Final = "TaskTimedOut"  # our own; the reason that AWS gives is unknown
 
 
 class Step(Struct):
-    """mutations to propose; missing: (queue id, sequences) of contents to bring; wait_ms: until the next step."""
+    """The outcome of a step.
+
+    mutations: to be proposed by the master. missing: (queue id, sequences) of contents to load from disk first.
+    wait_ms: the time until the next step.
+    """
 
     mutations: list[m.Mutation] = field(default_factory=list)
     missing: list[tuple[int, list[int]]] = field(default_factory=list)
@@ -46,15 +49,19 @@ class Step(Struct):
 
 
 class Mover:
-    """Keeps the pace of each task. It is not replicated: a new master begins with a message at once."""
+    """The move tasks' steps, and the pace of each task.
+
+    The pace is not replicated: under a new master, each task may move one message at once.
+    """
 
     __slots__ = ("_paces",)
 
     def __init__(self) -> None:
-        self._paces: dict[int, tuple[int, int]] = {}  # by task: when it was told, thousandths of messages left
+        # By task number: the time of the last update, and the allowance in thousandths of a message.
+        self._paces: dict[int, tuple[int, int]] = {}
 
     def step(self, state: State, now_ms: int, term: int) -> Step:
-        """A bit of every task. Changes nothing but the pace."""
+        """Return the next step of all tasks. It changes only the pace, not the state."""
         step = Step()
         arrivals = _Arrivals(state, now_ms, term)
         for number in [number for number in self._paces if number not in state.moving]:
@@ -70,29 +77,31 @@ class Mover:
         return step
 
     def advanced(self, state: State, by_ms: int, now_ms: int) -> None:
-        """The clock went forward: what the tasks would have moved meanwhile they may move now, and more than a burst.
+        """Add the allowance of a time that a test skipped. BURST_MS does not limit it.
 
-        now_ms: after it.
+        by_ms: how far the clock was advanced; now_ms: the time after that.
         """
         for task in state.moving.values():
             if task.rate:
-                told_ms, thousandths = self._paces.get(task.number, (now_ms - by_ms, 1_000))
-                self._paces[task.number] = (told_ms + by_ms, thousandths + task.rate * by_ms)
+                updated_ms, thousandths = self._paces.get(task.number, (now_ms - by_ms, 1_000))
+                self._paces[task.number] = (updated_ms + by_ms, thousandths + task.rate * by_ms)
 
     def _allowed(self, task: m.MoveTaskSet, now_ms: int) -> int:
+        """Return how many messages the task may move in this step."""
         if not task.rate:
             return MESSAGES_A_STEP
-        told_ms, thousandths = self._paces.get(task.number, (now_ms, 1_000))
-        earned = thousandths + task.rate * max(now_ms - told_ms, 0)
+        updated_ms, thousandths = self._paces.get(task.number, (now_ms, 1_000))
+        earned = thousandths + task.rate * max(now_ms - updated_ms, 0)
         self._paces[task.number] = (now_ms, min(earned, max(1_000 + task.rate * BURST_MS, thousandths)))
         return min(self._paces[task.number][1] // 1_000, MESSAGES_A_STEP)
 
     def _spend(self, task: m.MoveTaskSet, moved: int) -> None:
         if task.rate:
-            told_ms, thousandths = self._paces[task.number]
-            self._paces[task.number] = (told_ms, thousandths - moved * 1_000)
+            updated_ms, thousandths = self._paces[task.number]
+            self._paces[task.number] = (updated_ms, thousandths - moved * 1_000)
 
     def _wait_ms(self, task: m.MoveTaskSet) -> int:
+        """Return the time until the task may move its next message."""
         if not task.rate:
             return STEP_MS
         lacking = 1_000 - self._paces[task.number][1]
@@ -100,7 +109,7 @@ class Mover:
 
 
 class _Arrivals:
-    """Messages on their way into queues, in one step of all tasks."""
+    """The messages that one step of all tasks stores in their new queues."""
 
     __slots__ = ("_bytes", "_keys", "_last", "_messages", "now_ms", "state", "term")
 
@@ -117,7 +126,7 @@ class _Arrivals:
         return self._messages >= limits.MUTATION_ROWS_MAX or self._bytes >= BYTES_A_STEP
 
     def of(self, target: Queue, content: m.MessageStored) -> list[m.Mutation]:
-        """What makes the message a new one of ``target``; nothing where its deduplication id is taken there."""
+        """Return the mutations that store the message in ``target``; none if its deduplication id is taken there."""
         self._messages += 1
         key = deduplication_key(target, content)
         if key:
@@ -143,7 +152,7 @@ class _Arrivals:
 
 
 def _step_of(state: State, task: m.MoveTaskSet, allowed: int, arrivals: _Arrivals, step: Step) -> int:
-    """The next messages of one task; how many."""
+    """Add the mutations of one task to ``step``; return how many messages it moves. allowed: the maximum."""
     source = state.queues.get(task.source_queue_id)
     if task.status == m.CANCELLING:
         step.mutations.append(replace(task, status=m.CANCELLED))
@@ -161,10 +170,11 @@ def _failed(task: m.MoveTaskSet, reason: str) -> m.MoveTaskSet:
 
 
 def _move(state: State, source: Queue, task: m.MoveTaskSet, allowed: int, arrivals: _Arrivals, step: Step) -> int:
+    """Add the next moves of a running task to ``step``; return how many messages it moves."""
     over = state.leases.expirations(source.id, state.grace, arrivals.now_ms)
     step.mutations += over
     if len(over) == ENDED_AT_ONCE_MAX:
-        return 0  # no message goes before all leases that are over are known to be so
+        return 0  # move nothing before all expired leases are recorded
     moved: list[int] = []
     cursor, status, reason = task.cursor, m.COMPLETED, ""
     gone_before_ms = source.expired_before_ms(arrivals.now_ms)
@@ -191,7 +201,7 @@ def _move(state: State, source: Queue, task: m.MoveTaskSet, allowed: int, arriva
         if looked_at >= LOOKED_AT_A_STEP:
             cursor, status = sequence, m.RUNNING
             break
-        if row is not None:  # which others were there, a member that began with a snapshot does not know
+        if row is not None:  # members may differ in the deleted sequences that ``issued`` contains
             cursor = sequence
     if moved:
         step.mutations.append(m.MessagesRemoved(source.id, moved))
@@ -202,7 +212,7 @@ def _move(state: State, source: Queue, task: m.MoveTaskSet, allowed: int, arriva
 
 
 def _cold(source: Queue, first: int, last: int) -> list[int]:
-    """The next messages whose contents are not in memory."""
+    """Return the next messages whose contents are not in memory, at most CONTENTS_AHEAD."""
     found: list[int] = []
     for looked_at, sequence in enumerate(source.issued.between(first, last)):
         if sequence not in source.contents and source.row(sequence) is not None:
@@ -213,7 +223,10 @@ def _cold(source: Queue, first: int, last: int) -> list[int]:
 
 
 def _target(state: State, task: m.MoveTaskSet, content: m.MessageStored) -> Queue | None:
-    """The destination, or the queue that the message came from; both are of the region of the task's source."""
+    """Return the task's destination, or the queue that the message came from; None if it does not exist.
+
+    Both are in the region of the task's source.
+    """
     arn = task.destination_arn or (content.dead_letter.source_arn if content.dead_letter is not None else "")
     key = parse_queue_arn(arn, task.account)
     return state.names.get(key) if key is not None else None

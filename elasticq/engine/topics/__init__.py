@@ -1,1 +1,1 @@
-"""SNS topics: their actions, fan-out and deliveries."""
+"""SNS topics: the actions of the API, the fan-out of publishes, and their delivery in steps."""

@@ -1,8 +1,9 @@
-"""Who may do what to a topic, and which queue takes what a topic delivers, where callers are proven (auth = strict).
+"""The check whether a caller may act on a topic, and whether a queue accepts a topic's messages.
 
-As with queues (access.py): the owner's account may do everything that the topic's Policy does not deny, another account
-what the Policy allows it. A subscription belongs to the account that made it. A queue takes messages of a topic if its
-Policy allows the service sns.amazonaws.com to send, for that topic.
+It runs only where callers are authenticated (auth = strict). The rules are those of queues (engine/access.py). The
+owner's account may do everything that the topic's Policy does not deny. Another account may do what the Policy allows.
+A subscription belongs to the account that created it. A queue accepts messages of a topic if the queue's Policy allows
+the service sns.amazonaws.com to send messages of this topic.
 """
 
 from typing import Final
@@ -21,13 +22,13 @@ from elasticq.model.errors import AuthorizationError, TopicError
 from elasticq.model.names import ANONYMOUS, account_of, queue_arn, topic_arn
 
 SERVICE: Final = "sns.amazonaws.com"
-_MENDING: Final = frozenset(
+_UNDENIABLE: Final = frozenset(
     ("AddPermission", "DeleteTopic", "GetTopicAttributes", "RemovePermission", "SetTopicAttributes")
 )
-_OF_AN_ACCOUNT: Final = (t.CreateTopic, t.ListTopics, t.ListSubscriptions, t.NothingThere)
-_BY_TOKEN: Final = (t.ConfirmSubscription,)
-_OF_SUBSCRIPTIONS: Final = (t.Unsubscribe, t.GetSubscriptionAttributes, t.SetSubscriptionAttributes)
-_OF_RESOURCES: Final = (
+_ACCOUNT_COMMANDS: Final = (t.CreateTopic, t.ListTopics, t.ListSubscriptions, t.NothingThere)
+_TOKEN_COMMANDS: Final = (t.ConfirmSubscription,)
+_SUBSCRIPTION_COMMANDS: Final = (t.Unsubscribe, t.GetSubscriptionAttributes, t.SetSubscriptionAttributes)
+_RESOURCE_COMMANDS: Final = (
     t.TagResource,
     t.UntagResource,
     t.ListTagsForResource,
@@ -37,16 +38,19 @@ _OF_RESOURCES: Final = (
 
 
 def check(state: State, call: Call, command: t.TopicCommand, context: ExecutionContext) -> None:
-    """Raises AuthorizationError unless the caller may; what is not well-formed is left to the handler to refuse."""
-    if isinstance(command, (*_OF_AN_ACCOUNT, *_BY_TOKEN)):
+    """Raise AuthorizationError unless the caller may execute the command.
+
+    A malformed ARN passes: the handler raises the right error.
+    """
+    if isinstance(command, (*_ACCOUNT_COMMANDS, *_TOKEN_COMMANDS)):
         return
     action = BY_NAME[type(command).__name__]
     try:
-        if isinstance(command, _OF_SUBSCRIPTIONS):
+        if isinstance(command, _SUBSCRIPTION_COMMANDS):
             _check_subscription(state, call, command, context, action.permission)
             return
         arn: str | None
-        if isinstance(command, _OF_RESOURCES):
+        if isinstance(command, _RESOURCE_COMMANDS):
             arn = command.resource_arn
         elif isinstance(command, t.Publish):
             arn = command.topic_arn or command.target_arn
@@ -67,7 +71,10 @@ def _check_subscription(
     context: ExecutionContext,
     action: str,
 ) -> None:
-    """A subscription is its owner's; the link that unsubscribes needs no caller."""
+    """Raise AuthorizationError unless the caller owns the subscription.
+
+    The owner of the topic may unsubscribe, too, and so may an anonymous caller that follows an unsubscribe link.
+    """
     if isinstance(command, t.Unsubscribe) and call.principal == ANONYMOUS:
         return
     found = find_subscription(state, call, command.subscription_arn, context)
@@ -88,7 +95,7 @@ def _check_topic(
     is_owner = account_of(key[0]) == account_of(call.account)
     topic = state.topics.names.get(key)
     text = "" if topic is None or topic.row is None else topic.row.attributes.get(POLICY, "")
-    if is_owner and (not text or action in _MENDING):
+    if is_owner and (not text or action in _UNDENIABLE):
         return
     request = _request(call, context, action, topic_arn(context.region, *key))
     verdict = policy.evaluate(text, request) if text else policy.NEITHER
@@ -99,7 +106,7 @@ def _check_topic(
 
 
 def _request(call: Call, context: ExecutionContext, action: str, arn: str) -> policy.Request:
-    assert call.origin is not None, "only proven callers are judged"
+    assert call.origin is not None, "only authenticated callers are checked"
     account = account_of(call.account)
     return policy.Request(
         principal=call.principal,
@@ -122,7 +129,7 @@ def _denied(request: policy.Request, why: str) -> AuthorizationError:
 
 
 def takes(queue: Queue, topic: Topic, context: ExecutionContext) -> bool:
-    """Whether the queue's Policy lets the topic send to it."""
+    """Return whether the queue's Policy allows the topic to send to it."""
     text = queue.attributes.get(policies.ATTRIBUTE, "")
     row = topic.row
     if not text or row is None:

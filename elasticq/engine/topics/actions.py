@@ -30,7 +30,7 @@ from elasticq.model.topic_results import (
 
 
 def create_topic(state: State, call: Call, command: t.CreateTopic, context: ExecutionContext) -> Outcome:
-    """A topic that exists answers its ARN again, if what is given of attributes and tags is what it has."""
+    """Create a topic. If it exists, return its ARN; raise InvalidParameter if the given attributes or tags differ."""
     name = command.name or ""
     is_fifo = command.attributes.get(topic_attributes.FIFO, "false").lower() == "true"
     if not is_topic_name(name, is_fifo=is_fifo):
@@ -51,10 +51,10 @@ def create_topic(state: State, call: Call, command: t.CreateTopic, context: Exec
 
 def _check_same(topic: Topic, given: dict[str, str], tags: dict[str, str], *, is_fifo: bool) -> None:
     row = topic.row
-    assert row is not None, "it has a name"
+    assert row is not None, "a topic found by its name or ARN has a row"
     for name, value in given.items():
         if name == topic_attributes.FIFO:
-            continue  # the name says the same
+            continue  # equal names imply the same type
         if topic_attributes.checked(name, value, is_fifo=is_fifo) != row.attributes.get(name):
             raise invalid_parameter("Attributes Reason: Topic already exists with different attributes")
     if not tags.items() <= row.tags.items():
@@ -62,7 +62,10 @@ def _check_same(topic: Topic, given: dict[str, str], tags: dict[str, str], *, is
 
 
 def delete_topic(state: State, call: Call, command: t.DeleteTopic, context: ExecutionContext) -> Outcome:
-    """An unknown topic is no error. Its subscriptions go with it, beyond a bound a little later."""
+    """Delete a topic and its subscriptions. An unknown topic is a success.
+
+    Background work (deliveries.py) deletes subscriptions beyond the bound of one entry.
+    """
     topic = state.topics.names.get(topic_key(command.topic_arn, call, context))
     if topic is None or topic.row is None:
         return TopicDone(), []
@@ -73,7 +76,7 @@ def delete_topic(state: State, call: Call, command: t.DeleteTopic, context: Exec
 
 
 def list_topics(state: State, call: Call, command: t.ListTopics, context: ExecutionContext) -> Outcome:
-    """By name, 100 a page."""
+    """Return a page of up to 100 topics of the caller, ordered by name."""
     size = limits.LISTED_TOPICS_MAX
     ahead = list(islice(state.topics.names.of(call.account, "", read_token(command.next_token)), size + 1))
     topics = [ListedTopic(topic_arn(context.region, call.account, name)) for name in ahead[:size]]
@@ -88,7 +91,7 @@ def get_topic_attributes(state: State, call: Call, command: t.GetTopicAttributes
 def set_topic_attributes(state: State, call: Call, command: t.SetTopicAttributes, context: ExecutionContext) -> Outcome:
     topic = named_topic(state, call, command.topic_arn, context)
     name, row = command.attribute_name or "", topic.row
-    assert row is not None, "it has a name"
+    assert row is not None, "a topic found by its name or ARN has a row"
     value = topic_attributes.checked(name, command.attribute_value or "", is_fifo=topic.is_fifo)
     if name == topic_attributes.MESSAGE_BYTES and value:
         _check_subscribers(topic, int(value))
@@ -97,7 +100,7 @@ def set_topic_attributes(state: State, call: Call, command: t.SetTopicAttributes
 
 
 def _check_subscribers(topic: Topic, message_bytes: int) -> None:
-    """Messages beyond the default size need few subscriptions, and of protocols that take them."""
+    """Raise InvalidParameter if the topic has too many subscriptions, or wrong protocols, for such long messages."""
     if message_bytes <= limits.TOPIC_MESSAGE_BYTES_DEFAULT:
         return
     protocols = {each.row.protocol for each in topic.subscriptions.values()}
@@ -115,7 +118,7 @@ def _checked_policy(text: str) -> str:
         except documents.Unreadable:
             document = None
         if not isinstance(document, dict):
-            raise invalid_parameter("DataProtectionPolicy Reason: it is no JSON object")
+            raise invalid_parameter("DataProtectionPolicy Reason: it is not a JSON object")
     return text
 
 
@@ -135,5 +138,5 @@ def put_data_protection_policy(
 
 
 def nothing_there(state: State, call: Call, command: t.NothingThere, context: ExecutionContext) -> Outcome:
-    """There are no phones and no platform applications."""
+    """Return an empty list: the server has no phone numbers and no platform applications."""
     return NothingThereResult(), []

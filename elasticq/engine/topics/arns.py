@@ -1,4 +1,4 @@
-"""ARNs of topics and subscriptions: what a call means by one, and how they are written."""
+"""ARNs of topics and subscriptions: how they are parsed, resolved and written."""
 
 from typing import Final
 
@@ -26,9 +26,9 @@ def _parts(arn: str, parameter: str) -> list[str]:
 
 
 def topic_key(arn: str | None, call: Call, context: ExecutionContext, parameter: str = "TopicArn") -> Key:
-    """Whose topic, and which, a call means; the topic need not exist. Raises InvalidParameter.
+    """Return owner and name of the topic that an ARN names. The topic need not exist.
 
-    The region of the ARN must be that of the call.
+    Raise InvalidParameter if the ARN is missing or malformed, or if its region is not that of the call.
     """
     if arn is None:
         raise invalid_parameter(f"{parameter} Reason: no value for required parameter")
@@ -48,7 +48,7 @@ def _topic_key(parts: list[str], call: Call, context: ExecutionContext, paramete
 def named_topic(
     state: State, call: Call, arn: str | None, context: ExecutionContext, parameter: str = "TopicArn"
 ) -> Topic:
-    """The topic of an ARN. Raises InvalidParameter, TopicNotFound."""
+    """Return the topic of an ARN. Raise InvalidParameter or TopicNotFound."""
     topic = state.topics.names.get(topic_key(arn, call, context, parameter))
     if topic is None:
         raise TopicNotFound(NO_TOPIC)
@@ -56,7 +56,7 @@ def named_topic(
 
 
 def named_resource(state: State, call: Call, arn: str | None, context: ExecutionContext) -> TopicSet:
-    """The row of the topic that a ResourceArn names. Raises InvalidParameter, TaggedResourceNotFound."""
+    """Return the row of the topic that a ResourceArn names. Raise InvalidParameter or TaggedResourceNotFound."""
     topic = state.topics.names.get(topic_key(arn, call, context, "ResourceArn"))
     if topic is None or topic.row is None:
         raise TaggedResourceNotFound()
@@ -76,7 +76,10 @@ def subscription_arn(topic: Topic, key: str, context: ExecutionContext) -> str:
 def find_subscription(
     state: State, call: Call, arn: str | None, context: ExecutionContext
 ) -> tuple[Topic, Subscription] | None:
-    """A subscription and its topic; None if it is not there, or its topic is deleted. Raises InvalidParameter."""
+    """Return a subscription and its topic; None if the subscription does not exist or its topic is deleted.
+
+    Raise InvalidParameter if the ARN is missing or malformed.
+    """
     if not arn:
         raise invalid_parameter("SubscriptionArn Reason: no value for required parameter")
     parts = _parts(arn, "SubscriptionArn")
@@ -92,7 +95,7 @@ def find_subscription(
 def named_subscription(
     state: State, call: Call, arn: str | None, context: ExecutionContext
 ) -> tuple[Topic, Subscription]:
-    """Raises InvalidParameter, TopicNotFound."""
+    """Return a subscription and its topic. Raise InvalidParameter or TopicNotFound."""
     found = find_subscription(state, call, arn, context)
     if found is None:
         raise TopicNotFound(NO_SUBSCRIPTION)

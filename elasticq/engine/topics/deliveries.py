@@ -1,12 +1,12 @@
-"""Deliveries that one entry could not hold: replicated background work in bounded steps, driven by the master's tick.
+"""Background work of topics in bounded steps: large deliveries, and the removal of subscriptions.
 
-A publish that matches too many subscriptions is one row, with the numbers of those that it still waits for: its
-cursor. A step stores copies for the next of them and writes the row without them, in the same entry, so that a new
-master goes on where the last committed step ended and no subscription gets a message twice. Publishes go in the order
-in which they were made. What was chosen at the publish is not chosen again; a subscription that is deleted meanwhile
-gets nothing more.
+The master's tick drives it, and its mutations are replicated. A publish that matches more subscriptions than one entry
+can hold is stored as one row. The row lists the subscriptions that still wait for a copy. A step stores copies for the
+next of them and removes them from the row, in the same entry. So a new master continues after the last committed step,
+and no subscription gets a message twice. Publishes are delivered in the order in which they were made. Subscriptions
+are matched once, at the publish; one that is deleted before its copy is stored gets none.
 
-Besides, subscriptions go whose topic was deleted, and those that nobody confirmed, or restored, in time.
+The steps also remove subscriptions of deleted topics, and those that were not confirmed or restored in time.
 """
 
 from itertools import islice
@@ -30,8 +30,10 @@ REMOVED_A_STEP: Final = 500  # subscriptions, each with its inner queue
 
 
 class Step(Struct):
-    """mutations to propose; counts: of the copies among them, which are all of the topic of this owner and name;
-    is_more: whether another step is due at once.
+    """The outcome of a step.
+
+    mutations: to be proposed by the master. topic: owner and name of the topic whose copies the step stores, or None.
+    counts: what became of these copies. is_more: whether another step is due at once.
     """
 
     mutations: list[m.Mutation] = field(default_factory=list)
@@ -41,12 +43,13 @@ class Step(Struct):
 
 
 def has_work(state: State) -> bool:
+    """Return whether a step may have anything to do."""
     topics = state.topics
     return bool(state.publishes or topics.orphans or topics.pending)
 
 
 def step(state: State, context: ExecutionContext) -> Step:
-    """A bit of the oldest publish, and of what must be removed. Changes nothing."""
+    """Return the next step: copies of the oldest publish, and subscriptions to remove. The state is not changed."""
     found = Step()
     for publish in state.publishes.values():
         topic = state.topics.by_number.get(publish.topic)
@@ -86,12 +89,12 @@ def _deliver(state: State, publish: m.PublishSet, topic: Topic, context: Executi
     found.mutations.append(
         replace(publish, waiting=m.distances(later)) if later else m.PublishDelivered(publish.number)
     )
-    assert topic.row is not None, "it is published to"
+    assert topic.row is not None, "a stored publish has a topic with a row"
     found.topic, found.counts = (topic.row.account, topic.row.name), fan_out.counts
 
 
 def _remove(state: State, context: ExecutionContext, found: Step) -> None:
-    """The subscriptions of deleted topics, and those that were not confirmed or restored in time."""
+    """Add the removal of subscriptions of deleted topics, and of those not confirmed or restored in time."""
     topics = state.topics
     for orphan in topics.orphans.values():
         for subscription in islice(orphan.all(), REMOVED_A_STEP):

@@ -1,8 +1,8 @@
-"""Copies of published messages for the queues of a topic's subscriptions, as mutations of one entry.
+"""The fan-out of a publish: mutations that store a copy in the queue of each subscription, for one entry.
 
-A copy that its queue cannot take goes to the dead-letter queue of its subscription, exactly as it would have been: the
-queue is gone, or its policy refuses, or a raw message has more attributes than a queue takes. The queue's own
-MaximumMessageSize is not asked: the topic's counts.
+A queue cannot accept a copy if it does not exist, if its Policy refuses, or if a raw message has too many attributes.
+Then the unchanged copy goes to the dead-letter queue of the subscription. The queue's MaximumMessageSize does not
+apply: the topic's limit does.
 """
 
 from collections.abc import Callable
@@ -26,18 +26,18 @@ from elasticq.model.commands import MessageAttributes
 from elasticq.model.topic_results import PublishCounts
 
 _SEQUENCE_NUMBERS_FROM: Final = 10**19
-_AROUND_BYTES: Final = 2_048  # of a copy, besides its message: the envelope's other members, and the mutation
+_AROUND_BYTES: Final = 2_048  # of a copy without its message: the rest of the envelope, and the mutation
 
 
 def sequence_number(number: int) -> str:
-    """The SequenceNumber that a FIFO topic gives: 20 digits, growing."""
+    """Return the SequenceNumber of a message of a FIFO topic: 20 digits, growing with each message."""
     return str(_SEQUENCE_NUMBERS_FROM + number)
 
 
 class Message:
-    """A message on its way to the subscriptions of one topic.
+    """A message that is published to the subscriptions of one topic.
 
-    number: of its publish; texts: by protocol, where the message is structured.
+    number: number of its publish. texts: the texts by protocol if MessageStructure is json, else None.
     """
 
     __slots__ = (
@@ -78,7 +78,7 @@ class Message:
         deduplication_id: str | None = None,
         sign: Sign | None = None,
     ) -> None:
-        assert topic.row is not None, "it is published to"
+        assert topic.row is not None, "a message is published to a topic with a row"
         self.topic = topic
         self.number = number
         self.message_id = state.identity.message_id(topic.row.number, number)
@@ -98,10 +98,11 @@ class Message:
         self._envelopes: dict[str, Notification] = {}
 
     def text(self, protocol: str) -> str:
-        """What a protocol's subscriptions get."""
+        """Return the text that subscriptions of this protocol get."""
         return text_for(protocol, self.message, self.texts)
 
     def body(self, subscription: Subscription) -> str:
+        """Return the body of the copy for a subscription: the text if it is raw, else an envelope."""
         protocol = subscription.row.protocol
         if subscription.is_raw:
             return self.text(protocol)
@@ -126,12 +127,12 @@ class Message:
         )
 
     def copies_bytes(self, count: int) -> int:
-        """What so many copies take in an entry, at most: a character may become two in an envelope."""
+        """Return the maximum size of ``count`` copies in an entry: an envelope may double the length of a message."""
         return count * (2 * self.size_bytes + _AROUND_BYTES)
 
 
 def text_for(protocol: str, message: str, texts: dict[str, str] | None) -> str:
-    """Return what a protocol's subscriptions get of a message; ``texts``: by protocol, where it is structured."""
+    """Return the text of a message for subscriptions of a protocol. texts: see ``read_texts``; None: unstructured."""
     if texts is None:
         return message
     found = texts.get(protocol)
@@ -139,7 +140,10 @@ def text_for(protocol: str, message: str, texts: dict[str, str] | None) -> str:
 
 
 def read_texts(message: str) -> dict[str, str] | None:
-    """The texts by protocol of a structured message, without what is no text; None if it is not one JSON object."""
+    """Return the texts of a structured message by protocol; None if the message is not a JSON object.
+
+    Members that are not strings are ignored.
+    """
     try:
         members = _decode(message)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -151,7 +155,7 @@ _decode: Callable[[str], dict[str, object]] = msgspec.json.Decoder(dict[str, obj
 
 
 class FanOut:
-    """Makes the copies of one entry. is_checked: the queues' policies are asked."""
+    """A builder of the copies in one entry. is_checked: copies need the permission of the queues' Policies."""
 
     __slots__ = ("_context", "_keys", "_lasts", "_state", "copies", "copies_bytes", "counts", "is_checked", "mutations")
 
@@ -167,7 +171,7 @@ class FanOut:
         self.copies_bytes = 0
 
     def has_room(self, message: Message, count: int) -> bool:
-        """Whether so many copies of a message fit into the entry, beside those that it has."""
+        """Return whether ``count`` more copies of a message fit into the entry."""
         return (
             self.copies + count <= self._context.limits.copies
             and self.copies_bytes + message.copies_bytes(count) <= limits.FORWARDED_BYTES_MAX
@@ -219,7 +223,7 @@ class FanOut:
             self._store(each, message, subscription)
 
     def _store(self, queue: Queue, message: Message, subscription: Subscription) -> None:
-        """One copy; a FIFO queue that has the deduplication id already takes none."""
+        """Store one copy, unless the queue is FIFO and remembers its deduplication id."""
         last = self._lasts.get(queue.id)
         sequence = next_sequence(queue.last_sequence if last is None else last, self._context.term)
         stored = m.MessageStored(
@@ -236,10 +240,10 @@ class FanOut:
             stored.trace_header = message.trace_header
         if subscription.row.protocol != QUEUE_PROTOCOL:
             row = message.topic.row
-            assert row is not None, "it is published to"
-            stored.origin = row.number, message.number  # its MessageId is the publish's
+            assert row is not None, "a message is published to a topic with a row"
+            stored.origin = row.number, message.number  # so its MessageId is that of the publish
             if not subscription.is_raw and (queue.account, queue.name) == subscription.target:
-                stored.group_id = NOTIFICATION  # this body is an envelope, whatever the subscription says later
+                stored.group_id = NOTIFICATION  # marks an envelope: the subscription may become raw later
         elif queue.kind.needs_group:
             stored.group_id, stored.deduplication_id = message.group_id, message.deduplication_id
         elif message.group_id is not None and not message.topic.is_fifo:

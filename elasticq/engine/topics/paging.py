@@ -1,6 +1,6 @@
-"""NextTokens of lists of topics and subscriptions: after what the next page goes on, opaque to clients.
+"""NextTokens of lists of topics and subscriptions, opaque to clients.
 
-A token is a position, so that nothing is left out when something is deleted between two pages.
+A token is the position after which the next page starts. So a page omits nothing if items are deleted between pages.
 """
 
 from base64 import b64decode, b64encode
@@ -13,7 +13,7 @@ def token_of(position: str) -> str:
 
 
 def read_token(token: str | None) -> str:
-    """The position; empty for the first page. Raises InvalidParameter."""
+    """Return the position in a token; empty for the first page. Raise InvalidParameter if the token is malformed."""
     if not token:
         return ""
     try:
@@ -23,7 +23,10 @@ def read_token(token: str | None) -> str:
 
 
 def read_number(token: str | None) -> int:
-    """The position of a list by numbers; 0 for the first page. Raises InvalidParameter."""
+    """Return the position in a token of a list ordered by number; 0 for the first page.
+
+    Raise InvalidParameter if the token is malformed.
+    """
     text = read_token(token)
     if not text:
         return 0

@@ -1,4 +1,4 @@
-"""AddPermission and RemovePermission of topics: statements of the topic's Policy, a label each."""
+"""AddPermission and RemovePermission of topics. Each permission is a statement of the topic's Policy, with a label."""
 
 import json
 from typing import Any, Final
@@ -40,7 +40,7 @@ def add_permission(state: State, call: Call, command: t.AddTopicPermission, cont
 
 
 def remove_permission(state: State, call: Call, command: t.RemoveTopicPermission, context: ExecutionContext) -> Outcome:
-    """A label that is not there is no error."""
+    """Remove the statement with this label from the Policy. A label that does not exist is a success."""
     topic = named_topic(state, call, command.topic_arn, context)
     label = _checked_label(command.label)
     document = _document(topic, arn_of(topic, context))
@@ -58,14 +58,14 @@ def _checked_label(label: str | None) -> str:
 
 def _document(topic: Topic, arn: str) -> dict[str, Any]:
     row = topic.row
-    assert row is not None, "it has a name"
+    assert row is not None, "a topic found by its name or ARN has a row"
     return policy_language.document(row.attributes.get(POLICY) or default_policy(arn, account_of(row.account)))
 
 
 def _with(topic: Topic, document: dict[str, Any]) -> m.TopicSet:
     row = topic.row
-    assert row is not None, "it has a name"
+    assert row is not None, "a topic found by its name or ARN has a row"
     text = json.dumps(document, separators=(",", ":"))
     if len(text.encode()) > limits.TOPIC_POLICY_BYTES_MAX:
-        raise invalid_parameter("Policy Error: it is longer than it may be")
+        raise invalid_parameter(f"Policy Error: it exceeds {limits.TOPIC_POLICY_BYTES_MAX} bytes")
     return replace(row, attributes={**row.attributes, POLICY: text})

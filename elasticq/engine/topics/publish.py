@@ -1,9 +1,10 @@
-"""Publish and PublishBatch: one entry has the copies for all subscriptions that a message matches, or none.
+"""Publish and PublishBatch. One entry stores the copies of a message for all matching subscriptions, or none.
 
-Where the copies are more than an entry holds, the entry has the publish itself, with the subscriptions that it is for;
-``engine/topics/deliveries.py`` delivers it in steps.
-A message of a FIFO topic takes its deduplication id for five minutes in
-the whole topic, or in its group; a publish with an id that is taken delivers nothing and answers what the first did.
+If an entry cannot hold all copies, it stores the publish itself, with the subscriptions that it matched.
+``engine/topics/deliveries.py`` then delivers it in steps.
+
+A FIFO topic remembers a deduplication id for five minutes, in the whole topic or per message group. A publish with a
+remembered id delivers nothing and gets the answer of the first publish.
 """
 
 import re
@@ -43,7 +44,7 @@ _SUBJECT: Final = re.compile(rf"[^\x00-\x1f\x7f]{{1,{limits.SUBJECT_CHARS_MAX}}}
 _ID: Final = re.compile(r"[A-Za-z0-9_-]*\Z")
 _ID_CHARS_MAX: Final = 80
 _KEY: Final = Layout(">QB")
-_DEDUPLICATION: Final = 3  # queues' keys are of 1 and 2 (engine/deduplication.py)
+_DEDUPLICATION: Final = 3  # keys of queues use 1 and 2 (engine/deduplication.py)
 _TOO_MANY_ENTRIES: Final = "The batch request contains more entries than permissible."
 
 Entry = t.Publish | t.PublishBatchRequestEntry
@@ -72,7 +73,7 @@ def _target(state: State, call: Call, command: t.Publish, context: ExecutionCont
 
 
 def publish_batch(state: State, call: Call, command: t.PublishBatch, context: ExecutionContext) -> Outcome:
-    """Whatever is wrong with an entry refuses the whole call, as on AWS."""
+    """Publish all entries. One invalid entry fails the whole call, as on AWS."""
     entries = command.publish_batch_request_entries
     topic_key(command.topic_arn, call, context)
     _check_entries(entries)
@@ -111,9 +112,9 @@ def _check_entries(entries: list[t.PublishBatchRequestEntry]) -> None:
 
 
 class _Publisher:
-    """What one call publishes to one topic.
+    """The messages that one call publishes to one topic.
 
-    _is_behind: what comes waits behind a publish that is not delivered yet, as messages of FIFO topics must.
+    _is_behind: the topic is FIFO and has an undelivered publish, so the next messages must wait for it.
     """
 
     __slots__ = (
@@ -135,7 +136,7 @@ class _Publisher:
 
     def __init__(self, state: State, topic: Topic, call: Call, context: ExecutionContext) -> None:
         row = topic.row
-        assert row is not None, "it has a name"
+        assert row is not None, "a topic found by its name or ARN has a row"
         self._state = state
         self._topic = topic
         self._call = call
@@ -170,7 +171,7 @@ class _Publisher:
     # --- rules ----------------------------------------------------------------------
 
     def check(self, entry: Entry, where: str) -> None:
-        """Raises a TopicError; ``where``: the place of the entry, for a member that is missing."""
+        """Raise a TopicError if the entry is invalid. where: path of the entry in the request, for error texts."""
         message, attributes = entry.message, entry.message_attributes
         if not message:
             raise invalid_parameter("Empty message")
@@ -200,7 +201,7 @@ class _Publisher:
         if "default" not in texts:
             raise invalid_parameter("Message Structure - No default entry in JSON message body")
         for text in texts.values():
-            if text:  # an empty one is delivered as it is
+            if text:  # an empty text is allowed
                 self._check_text(text)
 
     def _check_fifo(self, entry: Entry) -> None:
@@ -225,7 +226,7 @@ class _Publisher:
     # --- what is published ------------------------------------------------------------
 
     def match(self, entry: Entry) -> None:
-        """Find the subscriptions that get the next message of the call. Raises Unfinished."""
+        """Find the subscriptions of the next message of the call. Raise Unfinished if the search needs more slices."""
         texts = read_texts(entry.message or "") if entry.message_structure == STRUCTURED else None
         topic, attributes = self._topic, entry.message_attributes
         if topic.is_filtered:
@@ -238,9 +239,10 @@ class _Publisher:
         self._matched.append((texts, matching))
 
     def add(self, entry: Entry, place: int) -> int:
-        """Publish one message; returns its number, or that of the message whose duplicate it is.
+        """Publish one message; return its number, or that of the earlier message with the same deduplication id.
 
-        place: of the message in the call, all of which were matched. Raises RequestThrottled, TopicThrottled.
+        place: position of the message in the call. ``match`` must have been called for all messages.
+        Raise RequestThrottled if no more ids can be remembered, TopicThrottled if too many publishes are undelivered.
         """
         deduplication_id = None
         if self._topic.is_fifo:
@@ -282,15 +284,19 @@ class _Publisher:
 
     def _key(self, group_id: str, deduplication_id: str) -> bytes:
         if self._attributes.get(THROUGHPUT_SCOPE) == "MessageGroup":
-            deduplication_id = f"{group_id} {deduplication_id}"  # no id holds a space
+            deduplication_id = f"{group_id} {deduplication_id}"  # ids contain no space, so the text is unambiguous
         given = _KEY.pack(self.number, _DEDUPLICATION) + deduplication_id.encode()
         return blake2b(given, digest_size=16).digest()
 
     def _deferred(self, message: Message, waiting: list[int]) -> m.PublishSet:
+        """Return the row of a publish that is delivered in steps. waiting: numbers of its subscriptions, growing.
+
+        Raise TopicThrottled if too many publishes are undelivered.
+        """
         publishes = self._state.publishes
         waiting_bytes = sum(len(each.message) for each in publishes.values())
         if len(publishes) >= limits.PUBLISHES_MAX or waiting_bytes > limits.PUBLISHES_BYTES_MAX:
-            raise TopicThrottled("Too many publishes wait for their delivery; try again later.")
+            raise TopicThrottled("Too many publishes are undelivered; try again later.")
         return m.PublishSet(
             number=message.number,
             topic=self.number,

@@ -1,4 +1,4 @@
-"""What the attributes of a published message may be, in SNS's words. Source: recordings of AWS."""
+"""The rules for attributes of published messages, with the error texts of SNS. Source: recordings of AWS."""
 
 import re
 from typing import Final
@@ -13,7 +13,10 @@ _ODD: Final = re.compile(r"[^A-Za-z0-9_.-]")
 
 
 def check_attributes(attributes: MessageAttributes, where: str) -> None:
-    """``where``: what stands before the attributes' place in the request. Raises ParameterValueInvalid and others."""
+    """Raise ParameterValueInvalid or TopicValidationError if an attribute is invalid.
+
+    where: path of the message in the request, for error texts.
+    """
     for name, value in attributes.items():
         _check_name(name)
         if not value.data_type:

@@ -1,4 +1,4 @@
-"""What goes with a subscription: its row, and the inner queue in which its messages wait."""
+"""The removal of a subscription: its row, and its inner queue if it has one."""
 
 from elasticq.engine.state import State
 from elasticq.engine.stored import mutations as m
@@ -6,7 +6,7 @@ from elasticq.engine.stored.topic_index import QUEUE_PROTOCOL, Subscription
 
 
 def removed(state: State, subscription: Subscription, now_ms: int) -> list[m.Mutation]:
-    """The mutations that delete a subscription."""
+    """Return the mutations that delete a subscription and its inner queue."""
     found: list[m.Mutation] = [m.SubscriptionDeleted(subscription.row.number)]
     queue = None if subscription.row.protocol == QUEUE_PROTOCOL else state.names.get(subscription.target)
     if queue is not None:

@@ -59,15 +59,18 @@ LISTED_PENDING: Final = "PendingConfirmation"
 
 
 def subscribe(state: State, call: Call, command: t.Subscribe, context: ExecutionContext) -> Outcome:
-    """Subscribing again is no error, if what is given of attributes is what the subscription has."""
+    """Subscribe an endpoint to a topic. If it is subscribed already, return the existing subscription.
+
+    Raise InvalidParameter if the given attributes differ from those of the existing subscription.
+    """
     topic = named_topic(state, call, command.topic_arn, context)
-    assert topic.row is not None, "it has a name"
+    assert topic.row is not None, "a topic found by its name or ARN has a row"
     to = Endpoint(command.protocol or "", call.account, topic.is_fifo, command.endpoint or "")
     attributes.check_endpoint(to)
     try:
         given = attributes.checked(command.attributes, {}, to)
     except InvalidParameter as error:
-        raise invalid_parameter(f"Attributes Reason: {error.message.removeprefix(_BEGIN)}") from None
+        raise invalid_parameter(f"Attributes Reason: {error.message.removeprefix(_ERROR_PREFIX)}") from None
     is_shown = (command.return_subscription_arn or "").lower() == "true"
     existing = _existing(topic, to)
     if existing is not None:
@@ -95,7 +98,7 @@ def subscribe(state: State, call: Call, command: t.Subscribe, context: Execution
     return _subscribed(topic, row, context, is_shown=is_shown), found
 
 
-_BEGIN: Final = "Invalid parameter: "
+_ERROR_PREFIX: Final = "Invalid parameter: "
 
 
 def _user(principal: str) -> str:
@@ -103,7 +106,7 @@ def _user(principal: str) -> str:
 
 
 def _queue_owner(to: Endpoint, context: ExecutionContext) -> str:
-    """The owner of the queue that takes the messages, which may be of another region than the topic."""
+    """Return the owner of the queue that gets the messages. Its region may differ from that of the topic."""
     if to.protocol != QUEUE_PROTOCOL:
         return inner_owner(to.account)
     region, account = to.endpoint.split(":")[3:5]
@@ -112,7 +115,7 @@ def _queue_owner(to: Endpoint, context: ExecutionContext) -> str:
 
 
 def _existing(topic: Topic, to: Endpoint) -> Subscription | None:
-    """The subscription of the same protocol and endpoint."""
+    """Return the topic's subscription of this protocol and endpoint, or None."""
     number = topic.by_endpoint.get((to.protocol, to.endpoint))
     return None if number is None else topic.subscriptions[number]
 
@@ -124,7 +127,7 @@ def _check_same(existing: Subscription, named: Iterable[str], given: dict[str, s
 
 
 def _check_room(state: State, topic: Topic, to: Endpoint) -> None:
-    assert topic.row is not None, "it has a name"
+    assert topic.row is not None, "a topic found by its name or ARN has a row"
     if message_bytes_max(topic.row.attributes) > limits.TOPIC_MESSAGE_BYTES_DEFAULT and (
         len(topic.subscriptions) >= limits.LARGE_SUBSCRIPTIONS_MAX or to.protocol not in limits.LARGE_PROTOCOLS
     ):
@@ -138,9 +141,10 @@ def _check_room(state: State, topic: Topic, to: Endpoint) -> None:
 
 
 def _inner_queue(state: State, topic: Topic, row: m.SubscriptionSet, context: ExecutionContext) -> list[m.Mutation]:
-    """The queue in which the messages of a subscription wait that is no queue, with its confirmation if it needs one.
+    """Return the mutations that create the inner queue of a subscription whose endpoint is not a queue.
 
-    The confirmation is told by its group, which no other message there has.
+    If the subscription is pending, the queue gets the message that asks for confirmation. Its group marks it: no other
+    message of the queue has this group.
     """
     queue_id = next_sequence(state.last_queue_id, context.term)
     created = m.QueueCreated(queue_id, row.queue_owner, row.key, {}, {}, context.now_ms)
@@ -170,7 +174,7 @@ def _subscribed(topic: Topic, row: m.SubscriptionSet, context: ExecutionContext,
 def confirm_subscription(
     state: State, call: Call, command: t.ConfirmSubscription, context: ExecutionContext
 ) -> Outcome:
-    """A wrong name of a topic in the right region and account confirms all the same, as on AWS."""
+    """Confirm the subscription of a token. The topic's name in the ARN need not be right, as on AWS."""
     parts = (command.topic_arn or "").split(":")
     if len(parts) < 6 or parts[2] != "sns" or not context.is_in_region(parts[3], call.account):
         raise invalid_parameter("Topic")
@@ -187,14 +191,17 @@ def confirm_subscription(
         raise invalid_parameter("Token")
     needs = row.needs_authentication or (command.authenticate_on_unsubscribe or "").lower() == "true"
     if row.is_left and (row.protocol, row.endpoint) in topic.by_endpoint:
-        raise invalid_parameter("Token")  # the endpoint was subscribed again, and is not to get everything twice
+        raise invalid_parameter("Token")  # the endpoint has a newer subscription and would get each message twice
     confirmed = replace(row, is_pending=False, is_left=False, needs_authentication=needs)
     result = SubscribeResult(subscription_arn(topic, row.key, context), row.number)
     return result, [confirmed] if confirmed != row else []
 
 
 def unsubscribe(state: State, call: Call, command: t.Unsubscribe, context: ExecutionContext) -> Outcome:
-    """An unknown subscription is no error."""
+    """Delete a subscription. An unknown subscription is a success.
+
+    Raise InvalidParameter if it is pending. Raise AuthorizationError if it requires an authenticated call.
+    """
     found = find_subscription(state, call, command.subscription_arn, context)
     if found is None:
         return TopicDone(), []
@@ -203,21 +210,22 @@ def unsubscribe(state: State, call: Call, command: t.Unsubscribe, context: Execu
     if row.is_pending:
         raise invalid_parameter("SubscriptionArn Reason: the subscription is not confirmed")
     if row.needs_authentication and call.principal == ANONYMOUS:
-        raise AuthorizationError("The subscription can be deleted by an authenticated call only")
+        raise AuthorizationError("Only an authenticated call can delete this subscription")
     assert topic.row is not None, "it was found"
     counted = replace(topic.row, deleted=topic.row.deleted + 1)
     queue = state.names.get(subscription.target) if row.protocol in WEB_PROTOCOLS else None
     if queue is None:
         return TopicDone(), [*removed(state, subscription, context.now_ms), counted]
-    return TopicDone(), [*_left(state, topic, row, queue, context), counted]
+    return TopicDone(), [*_unsubscribed_web_server(state, topic, row, queue, context), counted]
 
 
-def _left(
+def _unsubscribed_web_server(
     state: State, topic: Topic, row: m.SubscriptionSet, queue: Queue, context: ExecutionContext
 ) -> list[m.Mutation]:
-    """A web server is told that it was unsubscribed, and nothing more; it may restore the subscription for a while.
+    """Return the mutations that unsubscribe a web server.
 
-    What waits in its inner queue is purged, in one entry with the message that tells it, which comes behind.
+    They purge its inner queue, then add a message that announces the end of the subscription. For some time the web
+    server may restore the subscription with the token in this message; therefore the row stays as pending.
     """
     watermark = next_sequence(queue.last_sequence, context.term)
     sequence = next_sequence(watermark, context.term)
@@ -241,7 +249,7 @@ def _left(
 
 
 def list_subscriptions(state: State, call: Call, command: t.ListSubscriptions, context: ExecutionContext) -> Outcome:
-    """In the order in which they were made, 100 a page."""
+    """Return a page of up to 100 subscriptions of the caller, in the order of their creation."""
     return _page(state, state.topics.of_owner(call.account, read_number(command.next_token)), context), []
 
 
@@ -291,7 +299,7 @@ def get_subscription_attributes(
     if FILTER in own:
         own[FILTER_SCOPE] = scope
     if row.protocol in WEB_PROTOCOLS:
-        assert topic.row is not None, "it has a name"
+        assert topic.row is not None, "a topic found by its name or ARN has a row"
         of_topic = topic.row.attributes.get(attributes.DELIVERY_POLICY, "")
         own["EffectiveDeliveryPolicy"] = _effective_delivery_policy(of_topic, own.get(attributes.DELIVERY_POLICY, ""))
     return TopicAttributesResult(shown | own), []
@@ -300,7 +308,7 @@ def get_subscription_attributes(
 def _effective_delivery_policy(of_topic: str, own: str) -> str:
     try:
         members = members_in_force(of_topic, own)
-    except InvalidDeliveryPolicy:  # an older version let it in, and the default is in force
+    except InvalidDeliveryPolicy:  # stored by an older version that did not check it; the default applies
         members = members_in_force("", "")
     members["healthyRetryPolicy"] = RETRY_DEFAULTS | without_nulls(members["healthyRetryPolicy"])
     return json.dumps(members, separators=(",", ":"))

@@ -17,7 +17,7 @@ TOO_MANY: Final = "Could not complete request: tag quota of per resource exceede
 
 
 def checked_tags(tags: list[t.Tag]) -> dict[str, str]:
-    """Raises InvalidParameter, TagLimitExceeded."""
+    """Return the tags as a dict. Raise InvalidParameter if one is invalid, TagLimitExceeded if there are too many."""
     found: dict[str, str] = {}
     for tag in tags:
         key, value = tag.key or "", tag.value or ""
@@ -44,7 +44,7 @@ def tag_resource(state: State, call: Call, command: t.TagResource, context: Exec
 
 
 def untag_resource(state: State, call: Call, command: t.UntagResource, context: ExecutionContext) -> Outcome:
-    """A key that is not there is no error."""
+    """Remove tags from a topic. A key that the topic does not have is not an error."""
     row = named_resource(state, call, command.resource_arn, context)
     tags = {key: value for key, value in row.tags.items() if key not in command.tag_keys}
     return TopicTagged(), [] if tags == row.tags else [replace(row, tags=tags)]

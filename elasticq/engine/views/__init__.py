@@ -1,1 +1,1 @@
-"""Read-only views of the state: figures, dumps, digests and messages in flight."""
+"""Read-only views of the state: figures, dumps, digests, messages in flight and the order of message groups."""

@@ -1,9 +1,8 @@
-"""The whole state as ordinary mutations: a new member that applies them knows what this one knows.
+"""A dump: the mutations that turn an empty state into this one, for a new member.
 
-Applied to an empty state they give the same digest and the same answers from
-then on, as those of a follower that applied the log itself. All contents must
-be in memory. What cannot be told (the terms of old takeovers, the GUIDs that
-are older than their window) matters to nobody.
+A member that applies them has the same digest and gives the same answers as a follower that applied the log. All
+contents must be in memory. A dump omits facts that can have no effect: the terms of old takeovers, and ids older than
+their window.
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,7 +22,7 @@ CHUNK_BYTES = 4 * 1_048_576
 
 
 def dump(state: State) -> Iterator[list[m.Mutation]]:
-    """The mutations that make this state out of an empty one, in chunks that are to be applied in their order."""
+    """Yield the mutations that turn an empty state into this one, in chunks to be applied in order."""
     chunk: list[m.Mutation] = []
     rows = size_bytes = 0
     for mutation in _everything(state):
@@ -38,7 +37,7 @@ def dump(state: State) -> Iterator[list[m.Mutation]]:
 
 
 def gone_queue(queue_id: int) -> list[m.Mutation]:
-    """The mutations that leave nothing of a queue but that its id is never given again."""
+    """Return mutations that leave no queue, but make sure that its id is never used again."""
     return [m.QueueCreated(queue_id, "", "", {}, {}, 0), m.QueueDeleted(queue_id, 0), m.QueueReclaimed(queue_id)]
 
 
@@ -48,7 +47,7 @@ def _everything(state: State) -> Iterator[m.Mutation]:
     if state.ahead_ms:
         yield m.ClockAdvanced(state.ahead_ms)
     yield from _takeovers(state)
-    # Deleted ones gave their names away before the queues that have them now were created: ids grow.
+    # Ids grow. So a deleted queue comes before the queue that has its name today, and does not take the name.
     queues = sorted([*state.queues.values(), *state.deleted_queues.values()], key=lambda queue: queue.id)
     if state.last_queue_id > max([queue.id for queue in queues], default=0):
         yield from gone_queue(state.last_queue_id)
@@ -69,7 +68,7 @@ def _lease(key: Key, lease: Lease) -> Iterator[m.LeaseCalled | m.LeaseSet]:
 
 
 def _takeovers(state: State) -> Iterator[m.TookOver]:
-    """One TookOver per grace span. The newest has its real term; the terms of the others are made up, smaller ones."""
+    """Yield one TookOver per grace span. The newest has its real term; the others get smaller, invented terms."""
     term, spans = state.takeover_term, state.grace.spans or [(0, 0)]
     if term:
         for back, (from_ms, until_ms) in zip(range(len(spans) - 1, -1, -1), spans, strict=True):
@@ -99,7 +98,7 @@ def _queue(queue: Queue) -> Iterator[m.Mutation]:
 
 
 def _newest(queue: Queue) -> list[m.Mutation]:
-    """The mutations that keep the newest sequence from being given again where its message is gone; else none."""
+    """Return mutations that keep the newest sequence from being used again; none if its message still exists."""
     sequence = queue.last_sequence
     if not sequence or queue.row(sequence) is not None:
         return []
@@ -107,10 +106,10 @@ def _newest(queue: Queue) -> list[m.Mutation]:
 
 
 def _messages(queue: Queue) -> Iterator[m.Mutation]:
-    """All messages in the order of their sequences, then the delivery state of those that were touched."""
+    """Yield all messages by sequence, then the priorities and delivery states that changed since the send."""
     contents = queue.contents
     assert not queue.is_cold, "all contents are in memory"
-    # A dict keeps the order in which contents came, which is nearly always that of their sequences.
+    # The dict is nearly always in the order of sequences already, so sorting is cheap.
     for sequence in sorted(contents):
         yield contents[sequence]
     if queue.kind.has_priorities:
@@ -119,7 +118,7 @@ def _messages(queue: Queue) -> Iterator[m.Mutation]:
 
 
 def _priorities(queue: Queue) -> Iterator[m.PrioritiesSet]:
-    """The priorities that no longer are what the contents and the queue's attributes say."""
+    """Yield the priorities that differ from those that the messages get on arrival."""
     order, default = queue.order, queue.default_priority
     other = [
         sequence
@@ -144,7 +143,7 @@ def _deliveries(queue: Queue) -> Iterator[m.MessagesReceived]:
     ]
     for (received_ms, until_ms), group in groupby(sorted(touched), key=lambda item: item[:2]):
         for sequences in m.chunks([sequence for _, _, sequence in group]):
-            rows = [queue.rows.get(sequence, UNTOUCHED) for sequence in sequences]  # those of delayed ones are all 0
+            rows = [queue.rows.get(sequence, UNTOUCHED) for sequence in sequences]  # all fields of delayed ones are 0
             yield m.MessagesReceived(
                 queue.id,
                 received_ms,
@@ -157,7 +156,7 @@ def _deliveries(queue: Queue) -> Iterator[m.MessagesReceived]:
 
 
 def _invocations(state: State) -> Iterable[m.InvocationRecorded]:
-    """The newest invocation of each key, the oldest of them first."""
+    """Yield the newest invocation of each key, ordered by time."""
     newest = sorted(state.invocations.rows(0), key=lambda item: item[1].recorded_ms)
     known = dict(newest)
     for key, row in sorted(known.items(), key=lambda item: item[1].recorded_ms):
@@ -165,6 +164,6 @@ def _invocations(state: State) -> Iterable[m.InvocationRecorded]:
 
 
 def _sent_ids(state: State) -> Iterable[m.SentIdTaken]:
-    """Each has a taken_ms of 0, so that none expires while they are loaded."""
+    """Yield all remembered deduplication ids. Their taken_ms is 0, so none expires while they are loaded."""
     for key, row in state.sent_ids.rows(0):
         yield m.SentIdTaken(key, 0, row.recorded_ms, row.queue_id, row.sequence)

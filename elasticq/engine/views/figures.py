@@ -1,4 +1,4 @@
-"""What a queue's state tells people: how much of which kind is in it, and how old the oldest is."""
+"""The figures of a queue for operators: the number of messages in each state, and the age of the oldest."""
 
 from msgspec import Struct
 
@@ -8,8 +8,9 @@ PASSED_MAX = 1_000
 
 
 class QueueFigures(Struct, gc=False):
-    """oldest_ms: when its oldest message was sent, None where there is none; last_sequence: that of the newest one.
+    """The figures of one queue.
 
+    oldest_ms: when its oldest message was sent; None if there is none. last_sequence: sequence of its newest message.
     is_dead_letter_queue: another queue sends its dead letters to it.
     """
 
@@ -24,9 +25,9 @@ class QueueFigures(Struct, gc=False):
 
 
 def figures(queue: Queue, now_ms: int) -> QueueFigures:
-    """The figures of a queue. Messages that have expired count until they are swept, which is soon.
+    """Return the figures of a queue. Expired messages count until the sweeper removes them, which is soon.
 
-    It costs O(1) besides noting whose deadline has passed.
+    It takes O(1), plus the time to move the messages whose deadline has passed.
     """
     counts = queue.order.counts(now_ms)
     oldest_ms = _oldest_ms(queue) if queue.count else None
@@ -36,9 +37,12 @@ def figures(queue: Queue, now_ms: int) -> QueueFigures:
 
 
 def _oldest_ms(queue: Queue) -> int | None:
-    """When the oldest message was sent. A bounded look is enough: the sweeper trims the sequences before it."""
+    """Return when the oldest message was sent, approximately if many leading sequences have no message.
+
+    The search stops after PASSED_MAX sequences; the sweeper trims those in front.
+    """
     sequence = queue.issued.first()
-    if sequence is not None and queue.row(sequence) is not None:  # so in nearly every queue, and a scrape asks all
+    if sequence is not None and queue.row(sequence) is not None:  # the common case; a scrape asks all queues
         return queue.sent_by_ms(sequence)
     for passed, sequence in enumerate(queue.issued):
         if passed == PASSED_MAX or queue.row(sequence) is not None:

@@ -1,4 +1,4 @@
-"""What is in flight in a queue: for how long, and until when. For people; it changes nothing."""
+"""A view of a queue's messages in flight, for operators. It changes nothing."""
 
 from heapq import nsmallest
 from itertools import islice
@@ -15,8 +15,10 @@ LOOKED_AT_MAX = 10_000
 class InFlightMessage(Struct, gc=False):
     """A message in flight.
 
-    group: its MessageGroupId, None where it has none; received_ms: when it was received last; until_ms: when it is
-    visible again, unless it is deleted or its visibility is changed before; receive_count: how often it was received.
+    group: its MessageGroupId, or None.
+    received_ms: time of the last receive.
+    until_ms: when it becomes visible again, unless it is deleted or its visibility is changed before.
+    receive_count: how often it was received.
     """
 
     sequence: int
@@ -27,10 +29,12 @@ class InFlightMessage(Struct, gc=False):
 
 
 class InFlight(Struct, gc=False):
-    """The messages of a queue that are in flight.
+    """The messages in flight of one queue.
 
-    looked_at: how many of ``in_flight`` the rest is about, LOOKED_AT_MAX at most; oldest_ms: when the one was received
-    that is in flight for longest; next_ms: when the first of them is visible again; both None where there are none.
+    in_flight: how many there are.
+    looked_at: how many of them the other fields cover, at most LOOKED_AT_MAX.
+    oldest_ms: receive time of the message that is in flight for longest, or None.
+    next_ms: when the first of them becomes visible again, or None.
     messages: some of them, the one that is in flight for longest first.
     """
 
@@ -42,9 +46,9 @@ class InFlight(Struct, gc=False):
 
 
 def in_flight(queue: Queue, grace: Grace, now_ms: int, limit: int) -> InFlight:
-    """Tell what is in flight, with ``limit`` messages at most.
+    """Return the messages in flight, at most ``limit`` of them.
 
-    Where there are more than LOOKED_AT_MAX, it looks at those that were received, or hidden anew, longest ago.
+    If there are more than LOOKED_AT_MAX, it looks at those whose last receive or visibility change is oldest.
     """
     rows = queue.rows
     first = islice(messages_in_flight(queue.order, now_ms), LOOKED_AT_MAX)
@@ -56,11 +60,11 @@ def in_flight(queue: Queue, grace: Grace, now_ms: int, limit: int) -> InFlight:
         len(looked_at),
         min(looked_at)[0] if looked_at else None,
         next_ms,
-        [_told(queue, grace, sequence) for _, sequence in oldest],
+        [_message(queue, grace, sequence) for _, sequence in oldest],
     )
 
 
-def _told(queue: Queue, grace: Grace, sequence: int) -> InFlightMessage:
+def _message(queue: Queue, grace: Grace, sequence: int) -> InFlightMessage:
     row = queue.rows[sequence]
     group = queue.order.group_name(sequence)
     return InFlightMessage(sequence, group, row.received_ms, grace.deadline(row), row.receive_count)

@@ -1,4 +1,4 @@
-"""How the messages of groups stand behind each other, and what keeps a group back. For people; it changes nothing."""
+"""A view of the order of messages in message groups, and of what blocks a group, for operators. It changes nothing."""
 
 from itertools import islice
 from typing import TypeVar
@@ -13,16 +13,16 @@ from elasticq.engine.state import Queue
 
 GROUPS_LOOKED_AT_MAX = 10_000
 BLOCKER_LOOKED_AT_MAX = 100
-WAITS = "waits"  # behind a message of its group that is in flight or delayed
+WAITS = "waits"  # an earlier message of its group is in flight or delayed
 NOISY, FULL = "noisy", "full"
 Kind = TypeVar("Kind", Group, Tenant)
 
 
 class GroupMessage(Struct, gc=False):
-    """A message at its place in its group.
+    """A message of a group.
 
-    state: visible, inflight, delayed, or waits: behind one of its group that is in flight or delayed; until_ms: when
-    it is visible again or its delay is over, None for others.
+    state: visible, inflight, delayed, or waits (an earlier message of its group is in flight or delayed).
+    until_ms: when it becomes visible again or its delay ends; None in the other states.
     """
 
     sequence: int
@@ -32,13 +32,14 @@ class GroupMessage(Struct, gc=False):
 
 
 class GroupPlace(Struct, gc=False):
-    """A group with the first of its messages, in the order in which they are handed out.
+    """A group and its first messages, in the order of their delivery.
 
-    count: all its messages; blocked_by: of a FIFO queue, the message behind which all others wait until
-    blocked_until_ms, looked for among its first BLOCKER_LOOKED_AT_MAX; None where nothing blocks. held: of a standard
-    queue, why others go before it: noisy (it has much in flight) or full (it has in flight what the queue allows, and
-    gets nothing); empty where nothing holds it. in_flight: of a standard queue alone, as the messages that are in
-    flight stand in no order there.
+    count: the number of all its messages.
+    in_flight: in a standard queue, the number of its messages in flight; None in a FIFO queue.
+    blocked_by: in a FIFO queue, the sequence of the message for which the others wait, until blocked_until_ms. It is
+    searched among the first BLOCKER_LOOKED_AT_MAX messages; None if nothing blocks.
+    held: in a standard queue, why other groups go first. noisy: it has many messages in flight. full: it has as many
+    in flight as the queue allows, so it gets nothing. Empty: nothing holds it.
     """
 
     group: str
@@ -51,7 +52,7 @@ class GroupPlace(Struct, gc=False):
 
 
 class GroupOrder(Struct, gc=False):
-    """The groups of a queue: how many there are, how many of them were looked at, and some of those that were wanted.
+    """The groups of a queue: their number, how many of them were looked at, and some that match.
 
     is_strict: messages of a group wait for those before them, as in a FIFO queue.
     """
@@ -63,10 +64,9 @@ class GroupOrder(Struct, gc=False):
 
 
 def group_order(queue: Queue, now_ms: int, wanted: str, groups_max: int, messages_max: int) -> GroupOrder | None:
-    """Tell of groups whose ids contain ``wanted``, the one of just this id first; None where a queue has no groups.
+    """Return groups whose ids contain ``wanted``, an exact match first; None if the queue has no groups.
 
-    It looks at GROUPS_LOOKED_AT_MAX of them at most, those that have had messages for longest, and at the one that
-    is named.
+    It looks at the exact match, and at no more than GROUPS_LOOKED_AT_MAX groups: those that have had messages longest.
     """
     queue.order.advance(now_ms)
     fifo, fair = looks.as_a(FifoOrder, queue.order), looks.as_a(FairOrder, queue.order)
@@ -83,7 +83,7 @@ def group_order(queue: Queue, now_ms: int, wanted: str, groups_max: int, message
 
 
 def _chosen(groups: Groups[Kind], wanted: str, groups_max: int) -> tuple[list[Kind], int]:
-    """Return groups whose ids contain ``wanted``, and how many were looked at."""
+    """Return up to ``groups_max`` groups whose ids contain ``wanted``, and how many were looked at."""
     exact = groups.named(wanted)
     found = [] if exact is None else [exact]
     looked_at = 0
@@ -98,8 +98,10 @@ def _chosen(groups: Groups[Kind], wanted: str, groups_max: int) -> tuple[list[Ki
 
 def _place(queue: Queue, order: FairOrder, tenant: Tenant, messages_max: int) -> GroupPlace:
     held = FULL if looks.is_full(order, tenant) else NOISY if looks.is_noisy(order, tenant) else ""
-    told = [_message(queue, each, "visible", None) for each in islice(looks.deliverable(order, tenant), messages_max)]
-    return GroupPlace(tenant.name, tenant.count, tenant.in_flight, None, None, held, told)
+    shown_messages = [
+        _message(queue, each, "visible", None) for each in islice(looks.deliverable(order, tenant), messages_max)
+    ]
+    return GroupPlace(tenant.name, tenant.count, tenant.in_flight, None, None, held, shown_messages)
 
 
 def _strict_place(queue: Queue, order: FifoOrder, group: Group, now_ms: int, messages_max: int) -> GroupPlace:

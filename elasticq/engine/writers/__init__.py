@@ -1,1 +1,1 @@
-"""What mutations do to the state and to the rows on disk: a file for each kind of object; messages are in ``apply``."""
+"""The effects of mutations on the state and the rows on disk, a module per kind of object (messages: ``apply``)."""

@@ -1,4 +1,4 @@
-"""What mutations do to the cluster's own state: its id and key, its leader, and the clock that tests advance."""
+"""The effects of mutations on the cluster's own state: its id and key, its master, and the clock that tests advance."""
 
 from typing import Final
 
@@ -9,13 +9,13 @@ from elasticq.engine.stored.identity import Identity
 from elasticq.engine.stored.tables import AHEAD_MS, Change, Put, Raise, RowChange
 from elasticq.engine.writers.contract import Declare, Undo, Writer
 
-GRACE_SPANS_MAX: Final = 64  # a span matters while a deadline can lie in it: 12 h; older ones go first
+GRACE_SPANS_MAX: Final = 64  # the oldest spans are dropped; none matters after 12 h, the longest visibility timeout
 
 
 def _cluster_founded(state: State, mutation: m.ClusterFounded, undo: Undo | None) -> None:
     if undo is not None:
-        undo.append((_found, state, state.cluster_id, state.mac_key, state.feature_level))
-    _found(state, mutation.cluster_id, mutation.mac_key, mutation.feature_level)
+        undo.append((_set_cluster, state, state.cluster_id, state.mac_key, state.feature_level))
+    _set_cluster(state, mutation.cluster_id, mutation.mac_key, mutation.feature_level)
 
 
 def _cluster_founded_rows(mutation: m.ClusterFounded) -> list[RowChange]:
@@ -24,15 +24,15 @@ def _cluster_founded_rows(mutation: m.ClusterFounded) -> list[RowChange]:
 
 def _cluster_renamed(state: State, mutation: m.ClusterRenamed, undo: Undo | None) -> None:
     if undo is not None:
-        undo.append((_found, state, state.cluster_id, state.mac_key, state.feature_level))
-    _found(state, mutation.cluster_id, state.mac_key, state.feature_level)
+        undo.append((_set_cluster, state, state.cluster_id, state.mac_key, state.feature_level))
+    _set_cluster(state, mutation.cluster_id, state.mac_key, state.feature_level)
 
 
 def _cluster_renamed_rows(mutation: m.ClusterRenamed) -> list[RowChange]:
     return [Change(m.META, m.CLUSTER, {"cluster_id": mutation.cluster_id})]
 
 
-def _found(state: State, cluster_id: str, mac_key: bytes, feature_level: int) -> None:
+def _set_cluster(state: State, cluster_id: str, mac_key: bytes, feature_level: int) -> None:
     state.cluster_id, state.mac_key, state.feature_level = cluster_id, mac_key, feature_level
     state.identity = Identity(mac_key)
 
@@ -42,10 +42,10 @@ def _took_over(state: State, mutation: m.TookOver, undo: Undo | None) -> None:
     if mutation.term <= state.takeover_term:
         return
     if undo is not None:
-        undo.append((_untake, state, state.takeover_term, list(state.grace.spans)))
+        undo.append((_undo_takeover, state, state.takeover_term, list(state.grace.spans)))
     state.takeover_term = mutation.term
     if span[0] < span[1]:
-        # Older than any deadline that can still be ahead: spans end by entry time, the same everywhere.
+        # Drop spans that ended over 12 h ago: no open deadline lies in them. Entry time decides, so members agree.
         state.grace.spans = [known for known in state.grace.spans if known[1] > span[0] - 43_200_000]
         state.grace.spans = [*state.grace.spans, span][-GRACE_SPANS_MAX:]
         for queue in (*state.queues.values(), *state.deleted_queues.values()):
@@ -56,7 +56,7 @@ def _took_over_rows(mutation: m.TookOver) -> list[RowChange]:
     return [Put(m.TAKEOVERS, mutation.term, mutation)]
 
 
-def _untake(state: State, term: int, spans: list[tuple[int, int]]) -> None:
+def _undo_takeover(state: State, term: int, spans: list[tuple[int, int]]) -> None:
     state.takeover_term = term
     state.grace.spans = spans
     for queue in (*state.queues.values(), *state.deleted_queues.values()):

@@ -1,4 +1,4 @@
-"""What mutations do to consumer groups, their consumers and assignments."""
+"""The effects of mutations on consumer groups, their consumers and assignments."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ from elasticq.engine.writers.contract import Declare, Undo, Writer
 def _group_set(state: State, mutation: r.ConsumerGroupSet, undo: Undo | None) -> None:
     if undo is not None:
         group = state.groups.by_number.get(mutation.number)
-        undo.append((_back_to_group, state, mutation.number, None if group is None else group.row))
+        undo.append((_restore_group, state, mutation.number, None if group is None else group.row))
     plain.write(state, _group_set_rows(mutation), undo)
     state.groups.put_group(mutation)
 
@@ -21,7 +21,7 @@ def _group_set_rows(mutation: r.ConsumerGroupSet) -> list[RowChange]:
     return [Put(r.CONSUMER_GROUPS, mutation.number, mutation)]
 
 
-def _back_to_group(state: State, number: int, row: r.ConsumerGroupSet | None) -> None:
+def _restore_group(state: State, number: int, row: r.ConsumerGroupSet | None) -> None:
     if row is None:
         state.groups.drop_group(number)
     else:
@@ -46,12 +46,12 @@ def _group_deleted_rows(mutation: r.ConsumerGroupDeleted) -> list[RowChange]:
 def _rebalanced(state: State, mutation: r.GroupRebalanced, undo: Undo | None) -> None:
     group = state.groups.by_number.get(mutation.number)
     if undo is not None and group is not None:
-        undo.append((_back_to_status, state, group.status))
+        undo.append((_restore_status, state, group.status))
     plain.write(state, _rebalanced_rows(mutation), undo)
     state.groups.put_status(mutation)
 
 
-def _back_to_status(state: State, row: r.GroupRebalanced) -> None:
+def _restore_status(state: State, row: r.GroupRebalanced) -> None:
     state.groups.put_status(row)
     state.groups.mark_dirty(row.number)
 
@@ -63,7 +63,7 @@ def _rebalanced_rows(mutation: r.GroupRebalanced) -> list[RowChange]:
 def _consumer_set(state: State, mutation: r.ConsumerSet, undo: Undo | None) -> None:
     if undo is not None:
         consumer = state.groups.consumers.get(mutation.number)
-        undo.append((_back_to_consumer, state, mutation.number, None if consumer is None else consumer.row))
+        undo.append((_restore_consumer, state, mutation.number, None if consumer is None else consumer.row))
     plain.write(state, _consumer_set_rows(mutation), undo)
     state.groups.put_consumer(mutation)
 
@@ -72,7 +72,7 @@ def _consumer_set_rows(mutation: r.ConsumerSet) -> list[RowChange]:
     return [Put(r.CONSUMERS, mutation.number, mutation)]
 
 
-def _back_to_consumer(state: State, number: int, row: r.ConsumerSet | None) -> None:
+def _restore_consumer(state: State, number: int, row: r.ConsumerSet | None) -> None:
     if row is None:
         state.groups.drop_consumer(number)
     else:
@@ -92,7 +92,7 @@ def _change_consumer(state: State, number: int, changes: list[RowChange], undo: 
     if consumer is None:
         return
     if undo is not None:
-        undo.append((_back_to_consumer, state, number, consumer.row))
+        undo.append((_restore_consumer, state, number, consumer.row))
     plain.write(state, changes, undo)
     consumer.row = state.tables[r.CONSUMERS.name][number]
 
@@ -110,7 +110,7 @@ def _consumer_removed(state: State, mutation: r.ConsumerRemoved, undo: Undo | No
     if consumer is None:
         return
     if undo is not None:
-        undo.append((_back_to_consumer, state, mutation.number, consumer.row))
+        undo.append((_restore_consumer, state, mutation.number, consumer.row))
     plain.write(state, _consumer_removed_rows(mutation), undo)
     state.groups.drop_consumer(mutation.number)
 
@@ -121,7 +121,7 @@ def _consumer_removed_rows(mutation: r.ConsumerRemoved) -> list[RowChange]:
 
 def _resource_assigned(state: State, mutation: r.ResourceAssigned, undo: Undo | None) -> None:
     if undo is not None:
-        undo.append((_back_to_assignment, state, mutation, state.groups.assignments.get(mutation.token)))
+        undo.append((_restore_assignment, state, mutation, state.groups.assignments.get(mutation.token)))
     state.groups.put_assignment(mutation)
 
 
@@ -134,7 +134,7 @@ def _resource_freed(state: State, mutation: r.ResourceFreed, undo: Undo | None) 
     if row is None:
         return
     if undo is not None:
-        undo.append((_back_to_assignment, state, row, row))
+        undo.append((_restore_assignment, state, row, row))
     state.groups.drop_assignment(mutation.token)
 
 
@@ -142,7 +142,7 @@ def _resource_freed_rows(mutation: r.ResourceFreed) -> list[RowChange]:
     return [Drop(r.ASSIGNMENTS, mutation.token)]
 
 
-def _back_to_assignment(state: State, undone: r.ResourceAssigned, row: r.ResourceAssigned | None) -> None:
+def _restore_assignment(state: State, undone: r.ResourceAssigned, row: r.ResourceAssigned | None) -> None:
     if row is None:
         state.groups.drop_assignment(undone.token)
     else:

@@ -1,4 +1,4 @@
-"""What a file of writers offers for each of its mutations, and how what was written is taken back."""
+"""The interface of a module of writers, and the roll-back of what they wrote."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -9,27 +9,30 @@ from elasticq.engine.stored.tables import RowChange
 
 
 class Step(ABC):
-    """Something that was written to the state."""
+    """A step of a roll-back: it undoes one write to the state."""
 
     __slots__ = ()
 
     @abstractmethod
     def take_back(self) -> None:
-        """Make the state what it was before; called once, while the state is as it was behind this."""
+        """Undo this step. Called once, after all later steps have been undone."""
 
 
 Undo = list[Step | tuple[Callable[..., object], *tuple[Any, ...]]]
-"""Steps, or functions with their arguments, the newest last. What is written for each message is a ``Step``."""
+"""The steps of a roll-back, the newest last: ``Step`` objects, or tuples of a function and its arguments.
+
+Writes that happen for each message use a ``Step``.
+"""
 
 Writer = Callable[[State, Any, Undo | None], None]
-"""Writes one kind of mutation to the state; where there is an ``Undo`` it also notes there how to take that back."""
+"""A function that applies one kind of mutation to the state. If there is an ``Undo``, it adds steps that revert it."""
 
 Declare = Callable[[Any], list[RowChange]]
-"""Says what one kind of mutation does to the small tables. It reads nothing but the mutation."""
+"""A function that returns the changes of one kind of mutation to the small tables. It reads only the mutation."""
 
 
 def roll_back(undo: Undo) -> None:
-    """Take back what was noted, newest first."""
+    """Undo all steps, newest first, and empty the list."""
     while undo:
         step = undo.pop()
         if isinstance(step, tuple):

@@ -1,4 +1,4 @@
-"""What mutations do to the histories: the calls that had an effect, and the deduplication ids that are taken."""
+"""The effects of mutations on the histories: the calls that had an effect, and the taken deduplication ids."""
 
 from typing import Final
 
@@ -35,11 +35,12 @@ def _attempt_recorded(state: State, mutation: m.AttemptRecorded, undo: Undo | No
 
 
 def as_invocation(mutation: m.AttemptRecorded) -> m.InvocationRecorded:
-    """Returns the invocation as which a receive attempt is kept."""
+    """Return the invocation that records a receive attempt."""
     return m.InvocationRecorded(mutation.attempt, mutation.recorded_ms, 0, 0, mutation.detail)
 
 
 def forget_invocation(state: State, key: bytes, undo: Undo | None) -> None:
+    """Remove the newest row of ``key`` from the invocations, if there is one."""
     row = state.invocations.remove(key)
     if row is not None and undo is not None:
         undo.append((state.invocations.put, key, row))

@@ -1,4 +1,4 @@
-"""What mutations do to leases."""
+"""The effects of mutations on leases."""
 
 from typing import Final
 
@@ -20,7 +20,7 @@ def _lease_called(state: State, mutation: m.LeaseCalled, undo: Undo | None) -> N
     elif lease.ended_ms or mutation.call in lease.calls:
         return
     if undo is not None:
-        undo.append((_uncall, lease, mutation.call, lease.state))
+        undo.append((_undo_call, lease, mutation.call, lease.state))
     lease.calls[mutation.call] = mutation
     lease.messages += len(mutation.sequences)
     if not mutation.sequences:
@@ -31,15 +31,15 @@ def _lease_called_rows(mutation: m.LeaseCalled) -> list[RowChange]:
     return [Put(m.LEASES, key_of(mutation), mutation, mutation.call)]
 
 
-def _uncall(lease: Lease, call: int, state: str) -> None:
+def _undo_call(lease: Lease, call: int, state: str) -> None:
     lease.messages -= len(lease.calls.pop(call).sequences)
     lease.state = state
 
 
 def _lease_set(state: State, mutation: m.LeaseSet, undo: Undo | None) -> None:
-    """Puts a new Lease in the place of the old one; a roll-back puts the old one there again.
+    """Replace the lease by a new Lease object; a roll-back restores the old object.
 
-    A lease that lives keeps its calls; one that has ended stays ended when a log is applied again.
+    A living lease keeps its calls. A lease that has ended stays ended when the log is applied again.
     """
     key = key_of(mutation)
     old = state.leases.get(key)
@@ -55,7 +55,7 @@ def _lease_set(state: State, mutation: m.LeaseSet, undo: Undo | None) -> None:
 
 
 def _lease_set_rows(mutation: m.LeaseSet) -> list[RowChange]:
-    """Returns the changes to the rows: the lease's own row, and for a lease that ended the removal of its calls."""
+    """Return the changes to the rows: the lease's own row, and the removal of its calls if the lease ended."""
     key = key_of(mutation)
     itself = Put(m.LEASES, key, mutation, m.LEASE_ITSELF)
     return [Drop(m.LEASES, key), itself] if mutation.ended_ms else [itself]

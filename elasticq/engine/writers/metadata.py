@@ -1,4 +1,4 @@
-"""What mutations do to the metadata of messages that were given back."""
+"""The effects of mutations on the metadata of returned messages."""
 
 from typing import Final
 

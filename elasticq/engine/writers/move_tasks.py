@@ -1,4 +1,4 @@
-"""What mutations do to message move tasks."""
+"""The effects of mutations on message move tasks."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Rows that the state holds as they are: the row changes that a mutation declares for its table are all it does."""
+"""A writer for mutations whose only effects are the row changes they declare. ``State.tables`` holds these rows."""
 
 from typing import Any
 
@@ -8,9 +8,10 @@ from elasticq.engine.writers.contract import Undo
 
 
 def write(state: State, changes: list[RowChange], undo: Undo | None) -> None:
+    """Apply the row changes to the tables of the state."""
     for change in changes:
-        assert isinstance(change, Put | Drop | Change), "a number that is raised has a writer of its own"
-        assert not change.table.member, "rows that share a key have a writer of their own"
+        assert isinstance(change, Put | Drop | Change), "Raise needs a writer of its own"
+        assert not change.table.member, "rows that share a key need a writer of their own"
         rows = state.tables[change.table.name]
         if isinstance(change, Put):
             put(rows, change.key, change.row, undo)
@@ -21,7 +22,7 @@ def write(state: State, changes: list[RowChange], undo: Undo | None) -> None:
 
 
 def put(rows: dict[Any, Any], key: Key, row: Any, undo: Undo | None) -> None:
-    """Puts ``row`` under ``key``, or drops the old row if it is None. Rows stay in key order, also in a roll-back."""
+    """Put ``row`` under ``key``; None drops the old row. Rows stay in key order, in a roll-back as well."""
     old = rows.get(key)
     if undo is not None:
         undo.append((put, rows, key, old, None))

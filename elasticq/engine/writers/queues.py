@@ -1,4 +1,4 @@
-"""What mutations do to queues: their attributes and tags, their names, and all of their messages at once."""
+"""The effects of mutations on queues: attributes, tags and names, and purges of all messages."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ from elasticq.engine.writers.contract import Declare, Undo, Writer
 
 def _queue_of(state: State, mutation: m.QueueCreated | m.QueueRestored) -> Queue:
     x = mutation
-    turns = state.turns.setdefault(x.queue_id, {})  # a start tells them before the queues
+    turns = state.turns.setdefault(x.queue_id, {})  # a start restores turns before queues
     return Queue(x.queue_id, x.account, x.name, x.created_ms, state.grace, x.attributes, turns)
 
 
@@ -41,10 +41,10 @@ def _queue_created(state: State, mutation: m.QueueCreated, undo: Undo | None) ->
     queue = _queue_of(state, mutation)
     queue.tags = mutation.tags
     if undo is not None:
-        undo.append((_uncreate, state, queue, state.last_queue_id))
+        undo.append((_undo_create, state, queue, state.last_queue_id))
     state.queues[queue.id] = queue
     holder = state.names.get((queue.account, queue.name))
-    if holder is None or holder.id < queue.id:  # a log applied again must not give the name to an older queue
+    if holder is None or holder.id < queue.id:  # replaying a log must not give the name to an older queue
         state.names[(queue.account, queue.name)] = queue
     state.last_queue_id = max(state.last_queue_id, queue.id)
 
@@ -66,7 +66,7 @@ def _queue_created_rows(mutation: m.QueueCreated) -> list[RowChange]:
     return [Raise(LAST_QUEUE_ID, mutation.queue_id), Put(m.QUEUES, mutation.queue_id, row)]
 
 
-def _uncreate(state: State, queue: Queue, last_queue_id: int) -> None:
+def _undo_create(state: State, queue: Queue, last_queue_id: int) -> None:
     del state.queues[queue.id]
     state.turns.pop(queue.id, None)
     if state.names.get((queue.account, queue.name)) is queue:
@@ -114,10 +114,10 @@ def _queue_deleted(state: State, mutation: m.QueueDeleted, undo: Undo | None) ->
         return
     key = (queue.account, queue.name)
     if undo is not None:
-        undo.append((_undelete, state, queue, queue.messages, state.deleted_names.get(key)))
+        undo.append((_undo_delete, state, queue, queue.messages, state.deleted_names.get(key)))
     queue.deleted_ms = mutation.deleted_ms
     state.deleted_queues[queue.id] = queue
-    _throw_away(state, queue)
+    _discard_messages(state, queue)
     if state.names.get(key) is queue:
         del state.names[key]
     state.deleted_names[key] = mutation.deleted_ms
@@ -127,11 +127,11 @@ def _queue_deleted_rows(mutation: m.QueueDeleted) -> list[RowChange]:
     return [Change(m.QUEUES, mutation.queue_id, {"deleted_ms": mutation.deleted_ms})]
 
 
-def _undelete(state: State, queue: Queue, messages: Messages, deleted_before_ms: int | None) -> None:
+def _undo_delete(state: State, queue: Queue, messages: Messages, deleted_before_ms: int | None) -> None:
     key = (queue.account, queue.name)
     del state.deleted_queues[queue.id]
     queue.deleted_ms = None
-    _fetch_back(state, queue, messages)
+    _restore_messages(state, queue, messages)
     state.queues[queue.id] = queue
     state.names[key] = queue
     if deleted_before_ms is None:
@@ -148,7 +148,7 @@ def _queue_reclaimed(state: State, mutation: m.QueueReclaimed, undo: Undo | None
     deleted_ms = state.deleted_names.get(key)
     state.turns.pop(queue.id, None)
     if undo is not None:
-        undo.append((_unreclaim, state, queue, deleted_ms))
+        undo.append((_undo_reclaim, state, queue, deleted_ms))
     if deleted_ms == queue.deleted_ms:
         state.deleted_names.pop(key, None)
 
@@ -157,7 +157,7 @@ def _queue_reclaimed_rows(mutation: m.QueueReclaimed) -> list[RowChange]:
     return [Drop(m.QUEUES, mutation.queue_id)]
 
 
-def _unreclaim(state: State, queue: Queue, deleted_ms: int | None) -> None:
+def _undo_reclaim(state: State, queue: Queue, deleted_ms: int | None) -> None:
     state.deleted_queues[queue.id] = queue
     state.turns[queue.id] = queue.turns
     if deleted_ms is not None:
@@ -169,8 +169,8 @@ def _queue_purged(state: State, mutation: m.QueuePurged, undo: Undo | None) -> N
     if queue is None or mutation.watermark <= queue.watermark:
         return
     if undo is not None:
-        undo.append((_unpurge, state, queue, queue.messages, queue.watermark, queue.purged_ms))
-    _throw_away(state, queue)
+        undo.append((_undo_purge, state, queue, queue.messages, queue.watermark, queue.purged_ms))
+    _discard_messages(state, queue)
     queue.watermark = mutation.watermark
     queue.purged_ms = mutation.purged_ms
 
@@ -180,21 +180,21 @@ def _queue_purged_rows(mutation: m.QueuePurged) -> list[RowChange]:
     return [Change(m.QUEUES, mutation.queue_id, fields, grows="watermark")]
 
 
-def _unpurge(state: State, queue: Queue, messages: Messages, watermark: int, purged_ms: int | None) -> None:
-    _fetch_back(state, queue, messages)
+def _undo_purge(state: State, queue: Queue, messages: Messages, watermark: int, purged_ms: int | None) -> None:
+    _restore_messages(state, queue, messages)
     queue.watermark = watermark
     queue.purged_ms = purged_ms
 
 
-def _throw_away(state: State, queue: Queue) -> None:
-    """Removes all messages at once; the memory they take is given back in steps (sweep.reclaim)."""
+def _discard_messages(state: State, queue: Queue) -> None:
+    """Remove all messages at once. ``sweep.reclaim`` releases their memory in steps."""
     state.trash.append((state.index, queue.messages))
     state.contents_bytes -= queue.messages.bytes
     queue.hold(Messages(state.grace, queue.kind, queue.partitions))
 
 
-def _fetch_back(state: State, queue: Queue, messages: Messages) -> None:
-    """Takes the newest ``_throw_away`` back."""
+def _restore_messages(state: State, queue: Queue, messages: Messages) -> None:
+    """Undo the newest ``_discard_messages``."""
     _, newest = state.trash.pop()
     assert newest is messages, "roll-back goes newest first"
     state.contents_bytes += messages.bytes

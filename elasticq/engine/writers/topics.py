@@ -1,4 +1,4 @@
-"""What mutations do to topics, their subscriptions, and publishes that are not delivered yet."""
+"""The effects of mutations on topics, subscriptions and undelivered publishes."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ from elasticq.engine.writers.contract import Declare, Undo, Writer
 
 
 def _topic_set(state: State, mutation: m.TopicSet, undo: Undo | None) -> None:
-    _note_topic(state, mutation.number, undo)
+    _add_topic_undo(state, mutation.number, undo)
     plain.write(state, _topic_set_rows(mutation), undo)
     state.topics.put_topic(mutation)
 
@@ -20,7 +20,7 @@ def _topic_set_rows(mutation: m.TopicSet) -> list[RowChange]:
 
 
 def _topic_deleted(state: State, mutation: m.TopicDeleted, undo: Undo | None) -> None:
-    _note_topic(state, mutation.number, undo)
+    _add_topic_undo(state, mutation.number, undo)
     plain.write(state, _topic_deleted_rows(mutation), undo)
     state.topics.drop_topic(mutation.number)
 
@@ -29,12 +29,12 @@ def _topic_deleted_rows(mutation: m.TopicDeleted) -> list[RowChange]:
     return [Drop(m.TOPICS, mutation.number)]
 
 
-def _note_topic(state: State, number: int, undo: Undo | None) -> None:
+def _add_topic_undo(state: State, number: int, undo: Undo | None) -> None:
     if undo is not None:
-        undo.append((_back_to_topic, state, number, state.tables[m.TOPICS.name].get(number)))
+        undo.append((_restore_topic, state, number, state.tables[m.TOPICS.name].get(number)))
 
 
-def _back_to_topic(state: State, number: int, row: m.TopicSet | None) -> None:
+def _restore_topic(state: State, number: int, row: m.TopicSet | None) -> None:
     if row is None:
         state.topics.drop_topic(number)
     else:
@@ -42,7 +42,7 @@ def _back_to_topic(state: State, number: int, row: m.TopicSet | None) -> None:
 
 
 def _subscription_set(state: State, mutation: m.SubscriptionSet, undo: Undo | None) -> None:
-    _note_subscription(state, mutation.number, undo)
+    _add_subscription_undo(state, mutation.number, undo)
     plain.write(state, _subscription_set_rows(mutation), undo)
     state.topics.put_subscription(mutation)
 
@@ -52,7 +52,7 @@ def _subscription_set_rows(mutation: m.SubscriptionSet) -> list[RowChange]:
 
 
 def _subscription_deleted(state: State, mutation: m.SubscriptionDeleted, undo: Undo | None) -> None:
-    _note_subscription(state, mutation.number, undo)
+    _add_subscription_undo(state, mutation.number, undo)
     plain.write(state, _subscription_deleted_rows(mutation), undo)
     state.topics.drop_subscription(mutation.number)
 
@@ -61,12 +61,12 @@ def _subscription_deleted_rows(mutation: m.SubscriptionDeleted) -> list[RowChang
     return [Drop(m.SUBSCRIPTIONS, mutation.number)]
 
 
-def _note_subscription(state: State, number: int, undo: Undo | None) -> None:
+def _add_subscription_undo(state: State, number: int, undo: Undo | None) -> None:
     if undo is not None:
-        undo.append((_back_to_subscription, state, number, state.tables[m.SUBSCRIPTIONS.name].get(number)))
+        undo.append((_restore_subscription, state, number, state.tables[m.SUBSCRIPTIONS.name].get(number)))
 
 
-def _back_to_subscription(state: State, number: int, row: m.SubscriptionSet | None) -> None:
+def _restore_subscription(state: State, number: int, row: m.SubscriptionSet | None) -> None:
     if row is None:
         state.topics.drop_subscription(number)
     else:

@@ -1,4 +1,4 @@
-"""What mutations do to the turns of groups that share a queue (ordering/shares.py)."""
+"""The effects of mutations on the turns of groups in fair-share queues (ordering/shares.py)."""
 
 from typing import Final
 
@@ -14,7 +14,7 @@ def _turns_set(state: State, mutation: m.TurnsSet, undo: Undo | None) -> None:
     if turns is None:
         if mutation.queue_id <= state.last_queue_id:
             return  # the queue is gone
-        turns = state.turns[mutation.queue_id] = {}  # a row on disk, which comes before its queue
+        turns = state.turns[mutation.queue_id] = {}  # a start restores turns before queues
     for path, start, weight, clock in zip(
         mutation.paths, mutation.starts, mutation.weights, mutation.clocks, strict=True
     ):
@@ -36,7 +36,8 @@ def _set(state: State, queue_id: int, turns: dict[str, Stored], path: str, store
 
 def _turns_set_rows(mutation: m.TurnsSet) -> list[RowChange]:
     queue_id = mutation.queue_id
-    found = zip(mutation.paths, mutation.starts, mutation.weights, mutation.clocks, strict=False)  # judge.py has looked
+    # validation.py has checked that the lengths are equal.
+    found = zip(mutation.paths, mutation.starts, mutation.weights, mutation.clocks, strict=False)
     return [
         Drop(m.TURNS, (queue_id, path))
         if weight == GONE

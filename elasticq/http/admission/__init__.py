@@ -1,1 +1,1 @@
-"""Admission of requests: who calls, whether the signature is valid, and what is logged."""
+"""The admission of requests: who calls, whether the signature is valid, and what is logged."""

@@ -1,9 +1,10 @@
-"""Authenticates requests where auth is lax or strict; where auth is off there is none, and callers are believed.
+"""The authentication of requests, for auth = lax and auth = strict.
 
-strict: every call needs a valid signature of a configured key; principal and
-account follow from the key, the region from the scope that was signed, and
-queues' policies are enforced. lax: a signature is checked when its key is known;
-all other callers are believed as with off.
+strict: every call needs a valid signature by a configured key. Principal and
+account follow from the key, the region from the signed scope. The policies of
+queues are enforced. lax: a signature is checked if its key is known; other
+callers are accepted without a check. With auth = off there is no Authenticator,
+and all callers are accepted without a check.
 """
 
 from collections.abc import Iterable
@@ -16,7 +17,10 @@ from elasticq.wire.sigv4 import Key, Verifier
 
 
 class Authenticator:
-    """Authenticates a request before more than its framing is looked at. ``now_s`` is set once a second."""
+    """The check of signatures, before the server reads more of a request than its framing.
+
+    now_s: the wall clock in seconds, which the owner sets once a second.
+    """
 
     __slots__ = ("_callers", "_services", "_verifier", "is_strict", "now_s")
 
@@ -30,24 +34,24 @@ class Authenticator:
         self.now_s = now_s
 
     def renew(self, keys: Iterable[Key]) -> None:
-        """Know these keys from now on, and no others."""
+        """Replace all keys with these."""
         self._verifier = Verifier(keys, *self._services)
 
     def admit(self, lines: list[bytes], authorization: bytes, body: bytes) -> tuple[str, str]:
-        """Return principal and owner (model/names.py) of the caller. Raises the SqsError that the client gets."""
+        """Return principal and owner (model/names.py) of the caller. Raise the SqsError that the client gets."""
         if not self.is_strict and not self._verifier.knows(lines, authorization):
             return self._callers.identify_request(lines, authorization)
         key = self._verifier.check(lines, authorization, body, self.now_s)
         return key.access_key_id, self._callers.owner(key.account, lines, authorization)
 
     def is_signed(self, lines: list[bytes], authorization: bytes) -> bool:
-        """Tell whether ``admit`` checks the signature of such a request."""
+        """Return whether ``admit`` checks the signature of such a request."""
         return self.is_strict or self._verifier.knows(lines, authorization)
 
     def origin(self, peer: object, *, is_secure: bool) -> Origin | None:
-        """Return what policies ask of a connection: address and TLS; None where policies are not enforced.
+        """Return the facts of a connection that policies use: address and TLS. None if policies are not enforced.
 
-        peer: the transport's peername.
+        peer: the peername of the transport.
         """
         if not self.is_strict:
             return None

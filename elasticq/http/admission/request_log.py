@@ -1,6 +1,6 @@
-"""Logs single requests and hands them to a tracer. No body, header's text or secret is ever part of it.
+"""The log of single requests, which also passes them to a tracer. It contains no body, header or secret.
 
-It is not called for a request that went well and quickly, unless all are asked for (``RequestLog.everything``).
+It is not called for a fast and successful request, unless ``RequestLog.everything`` is set.
 """
 
 import re
@@ -16,7 +16,7 @@ from elasticq.model.names import ACCOUNT, FIFO_QUEUE_NAME, QUEUE_NAME, account_o
 Requests = Literal["off", "failed", "all"]
 
 LINES_A_SECOND_MAX: Final = 50
-"""Failed and slow requests that are logged in one second; the others are counted. ``all`` logs all."""
+"""Bound of failed and slow requests that are logged per second; more are only counted. ``all`` has no bound."""
 _PARENT: Final = re.compile(
     rb"(traceparent|tracestate|x-amzn-trace-id):[ \t]*([\x21-\x7e]{1,512})[ \t]*\Z", re.IGNORECASE
 )
@@ -27,7 +27,8 @@ _log = getLogger("elasticq.requests")
 class Seen(Struct, gc=False):
     """A request that was answered.
 
-    account: an owner (model/names.py); code: OK, or the error's code; queue: empty where the action names none.
+    account: an owner (model/names.py). code: OK, or the code of the error. queue: empty if the action names none.
+    took_s: from the start of decoding to the answer. parents: the client's trace headers by name.
     """
 
     request_id: str
@@ -41,11 +42,14 @@ class Seen(Struct, gc=False):
 
 
 Observer = Callable[[Seen], None]
-"""Called with each answered request to make a span of it."""
+"""A function that makes a span of each answered request."""
 
 
 class RequestLog:
-    """Logs the requests of one port as log.requests says, and calls ``observer`` for each."""
+    """The log of one port's requests. It follows the setting log.requests, and calls ``observer`` for each request.
+
+    everything: whether fast and successful requests must be reported, too.
+    """
 
     __slots__ = ("_dropped", "_lines", "_observer", "_requests", "everything")
 
@@ -71,7 +75,7 @@ class RequestLog:
     ) -> None:
         """Log a request that was answered.
 
-        command: None where none could be read; headers: the head's lines, of which the trace ids are read.
+        command: None if none could be read. headers: the lines of the head, for their trace ids.
         """
         parents = _parents(headers) if self._observer is not None else {}
         queue = queue_of(command, account)
@@ -79,20 +83,20 @@ class RequestLog:
         if self._observer is not None:
             self._observer(seen)
         if self._requests == "all":
-            _tell(seen)
+            _log_request(seen)
         elif self._requests == "failed" and (is_slow or status != 200):
             self._lines += 1
             if self._lines <= LINES_A_SECOND_MAX:
-                _tell(seen)
+                _log_request(seen)
 
     def tick(self) -> None:
-        """Begin a new second; log how many lines the last one had no room for."""
+        """Begin a new second. Log how many requests of the last second were not logged."""
         dropped, self._lines = self._lines - LINES_A_SECOND_MAX, 0
         if self._requests == "failed" and dropped > 0:
             _log.warning("requests_not_logged", extra={"fields": {"requests": dropped}})
 
 
-def _tell(seen: Seen) -> None:
+def _log_request(seen: Seen) -> None:
     fields = {
         "request_id": seen.request_id,
         "action": seen.action,
@@ -106,9 +110,9 @@ def _tell(seen: Seen) -> None:
 
 
 def queue_of(command: Any, account: str) -> str:
-    """Return the queue of a command as account/name, or account/region/name in another region than the node's own.
+    """Return the queue of a command as account/name, or as account/region/name for a region that is not the node's.
 
-    It is empty where that is no valid name: nothing else that a client sent gets into a log.
+    It is empty if the name is not valid, so that no other text of a client gets into a log.
     """
     url = getattr(command, "queue_url", None)
     owner, name = queue_path(url, account) if url else (account, getattr(command, "queue_name", None) or "")

@@ -1,8 +1,8 @@
-"""Takes a chunked body apart, as strictly as its head was read.
+"""A decoder of chunked bodies, as strict as the reader of heads.
 
-Neither extensions nor trailers are taken: nobody sends them to a queue, proxies
-read them differently, and a trailer is a header that came after its request was
-judged. Each is a BadHead, which ends the connection.
+It refuses chunk extensions and trailers with BadHead, which ends the connection.
+Clients of queues do not send them, and proxies read them differently. A trailer
+would also be a header that arrives after the head was checked.
 """
 
 import re
@@ -11,7 +11,7 @@ from typing import Final
 from elasticq.http.connection.head import BadHead
 
 CHUNKS_MAX: Final = 16_384
-"""One body has no more chunks: the longest one may come in chunks of half a kilobyte. Smaller ones cost too much."""
+"""A body has at most this many chunks. The longest body may have chunks of 512 bytes; smaller ones cost too much."""
 
 _LINE_BYTES_MAX: Final = len(b"\r\n12345678\r\n")
 _FIRST: Final = re.compile(rb"([0-9A-Fa-f]{1,8})\r\n")
@@ -22,21 +22,21 @@ _END: Final = b"\r\n"
 
 
 class Chunks:
-    """One body under way; the deadline counts from ``began_ms``."""
+    """A body that is being received. Its deadline counts from ``began_ms``."""
 
     __slots__ = ("_count", "_is_last", "_left_bytes", "_part", "began_ms")
 
     def __init__(self, began_ms: int = 0) -> None:
         self.began_ms = began_ms
         self._count = 0
-        self._is_last = False  # the chunk of no bytes was seen
-        self._left_bytes = 0  # of the chunk under way
-        self._part = b""  # of a line that is not complete
+        self._is_last = False  # the empty last chunk was read
+        self._left_bytes = 0  # of the current chunk
+        self._part = b""  # an incomplete line
 
     def feed(self, data: bytes, body: bytearray) -> bytes | None:
-        """Append the part of the body in ``data``; return the bytes behind the body once it is complete, else None.
+        """Append the chunks in ``data`` to ``body``.
 
-        Raises BadHead for anything but chunks.
+        Return the bytes after the body if it is complete, else None. Raise BadHead for malformed chunks.
         """
         data, self._part, at = self._part + data, b"", 0
         while not self._is_last:
@@ -61,11 +61,11 @@ class Chunks:
         if end == _END:
             return data[at + len(_END) :]
         if not _END.startswith(end):
-            raise BadHead("a trailer behind the last chunk")
+            raise BadHead("a trailer after the last chunk")
         self._part = end
         return None
 
     def _checked_part(self, part: bytes) -> bytes:
         if not (_PART_OF_NEXT if self._count else _PART_OF_FIRST).fullmatch(part):
-            raise BadHead("no chunk: a size alone on its line, then as many bytes, then an end of line")
+            raise BadHead("malformed chunk: it must be a size on a line, that many bytes, and a line end")
         return part

@@ -1,4 +1,4 @@
-"""Decodes requests and encodes answers by the wire room, for the hot path and the slow path alike."""
+"""The decoding of requests and encoding of answers with the ``wire`` package, for the hot and the slow path."""
 
 from logging import getLogger
 from typing import Final
@@ -25,8 +25,8 @@ _failures = Failures()
 class Answer(Struct, gc=False):
     """A response without its standard headers.
 
-    query_error: the header x-amzn-query-error, of JSON errors only.
-    stale_ms: the header x-elasticq-stale, how old the state is that a member without a master answers from; -1: none.
+    query_error: the header x-amzn-query-error, for JSON errors only; empty for none.
+    stale_ms: the header x-elasticq-stale: how old the state is if a member without a master answers; -1 for none.
     """
 
     status: int
@@ -39,9 +39,9 @@ class Answer(Struct, gc=False):
 def decode(
     services: Services, protocol: int, operation: Operation | None, body: bytes, path: str, credential: bytes = b""
 ) -> tuple[Operation, Command]:
-    """Return operation and command of a request. Raises an SqsError for whatever is wrong with it.
+    """Return operation and command of a request. Raise an SqsError if it is malformed or unknown.
 
-    credential: the text that holds the scope of the signature; empty where there is none.
+    credential: the text with the scope of the signature; empty if the request is not signed.
     """
     try:
         if protocol != JSON:
@@ -56,7 +56,7 @@ def decode(
 
 
 def unknown_operation() -> UnknownOperation:
-    """The error for a JSON request whose header names no operation."""
+    """Return the error for a JSON request whose header names no known operation."""
     return UnknownOperation("The operation is unknown.")
 
 
@@ -68,7 +68,7 @@ def encode(
     outcome: Result | SqsError,
     request_id: str,
 ) -> Answer:
-    """Return the answer to an executed command."""
+    """Return the answer to an executed command, with status 500 if its result cannot be encoded."""
     if isinstance(outcome, SqsError):
         return encode_error(of_operation(services, operation), protocol, outcome, request_id)
     if isinstance(outcome, StaleResult):
@@ -98,9 +98,9 @@ def encode_error(service: Service, protocol: int, error: SqsError, request_id: s
 
 
 def internal_failure(failure: Exception) -> InternalFailure:
-    """Log where an unexpected exception was raised; return the error for the client, which tells nothing of it.
+    """Log where an unexpected exception was raised, and return a general error for the client.
 
-    The exception's own text stays out of both: it may quote the request.
+    Neither contains the exception's text, because that may quote the request.
     """
     line = _failures.line("wire_failed", failure, failure.__traceback__)
     if line:

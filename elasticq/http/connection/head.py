@@ -1,23 +1,23 @@
-"""Reads the head of a request, strictly: the security boundary of the SQS port.
+"""A strict reader of request heads: the security boundary of the SQS port.
 
-Every head of every connection is judged here, before anything of the request is acted on. Three outcomes:
+It checks every head of every connection before the server acts on the request. There are three outcomes:
 
 - ``Head`` with ``hot`` True: a POST with one plain Content-Length, or a GET of the REST API for messages, without a
-  body; the hot path serves it.
-- ``Head`` with ``hot`` False: legal, but for aiohttp (GET, chunked, HTTP/1.0, Expect, Upgrade, what browsers send,
+  body. The hot path serves it.
+- ``Head`` with ``hot`` False: legal, but for aiohttp (GET, chunked, HTTP/1.0, Expect, Upgrade, headers of browsers,
   a Host that is not this server's ...).
 - ``BadHead``: a head that two parsers could read differently (two lengths, length with Transfer-Encoding, bare LF,
-  folded lines, NUL, odd names, a header of ``ONCE`` twice). Answered 400, the connection ends.
+  folded lines, NUL, odd names, a header of ``ONCE`` twice). The answer is 400, and the connection ends.
 
-Speed: nearly every line of a request is equal to one seen before, so a line is
-looked up whole in a bounded dict and parsed only when it is new. A line is in
-that dict only after it passed the strict pattern, so a hit needs no second
-look. Lines with secrets or with values that never repeat stay out.
+Speed: nearly every line of a request equals an earlier one. So the reader looks
+up the whole line in a bounded dict, and parses it only if it is new. A line
+enters the dict only after it matched the strict pattern, so a hit needs no other
+check. Lines with secrets, or with values that never repeat, do not enter it.
 
-The heads of an SDK differ from call to call in a few values only, which are
-cut out of them by a template (templates.py) that was made of a head like them.
-What a template does not fit is read line by line: it never refuses anything,
-and what it reads is what the lines would have told.
+The heads of an SDK differ from call to call in a few values only. A template
+(templates.py), made from a similar head, cuts out these values. A head that
+matches no template is read line by line. So templates refuse nothing, and they
+find the same facts as the lines would.
 """
 
 import re
@@ -34,7 +34,7 @@ from elasticq.wire.headers import NOTIFICATION_TYPE, ONCE
 from elasticq.wire.operations import SQS, Operation, Service
 
 EXTENSIONS: Final = ("/_elasticq/", "/_aws/", "/moto-api/", "/api/v1/", "/API/v1/")
-"""Paths that begin so are not SQS's, whatever else the head says: the slow path answers nearly all (_REST_LINE)."""
+"""Prefixes of paths that do not belong to SQS. The slow path answers all of them except those of ``_REST_LINE``."""
 _REST: Final = EXTENSIONS[-2:]
 
 KNOWN_HEADS_MAX: Final = 512
@@ -46,10 +46,10 @@ TEMPLATES_MAX: Final = 256
 TEMPLATES_OF_A_LENGTH_MAX: Final = 4
 TEMPLATE_BYTES_MAX: Final = 4_096
 LEARN_EVERY: Final = 8
-"""Of so many heads that no template fits one is made a template, as that costs more than reading its lines."""
+"""Of this many heads without a matching template, one becomes a template: making one costs more than reading lines."""
 
 CHUNKED: Final = 1 << 62
-"""The body length of a head whose body comes in chunks; no real body is as long."""
+"""The body length of a head whose body comes in chunks. No real body is as long."""
 
 _FRAMING: Final = frozenset(b"content-length expect te trailer transfer-encoding upgrade".split())
 
@@ -57,15 +57,15 @@ OTHER: Final = 0
 JSON: Final = 1
 FORM: Final = 2
 FORM_FOR_JSON: Final = 3  # a form whose client wants its answer as JSON: never hot
-REST: Final = 4  # of hot heads only: the request line tells it, and what else the head says does not matter
+REST: Final = 4  # for hot heads only; it follows from the request line alone
 
 
 class BadHead(Exception):
-    """The head is not HTTP/1.x as all parsers read it. The text names the rule and quotes nothing of the request."""
+    """An error: parsers could read this head differently. Its text names the rule and quotes nothing of the request."""
 
 
-# What a line tells: the fact's name and value. A line of no interest is named by itself, one that may stand once
-# by its header, so that only a repeated line or header, or two of a kind, make a head's facts fewer than its lines.
+# A line becomes a fact: a name and a value. A line without meaning for the server has itself as the name, and a line
+# of ``ONCE`` has the name of its header. So a head has fewer facts than lines only if a line or header is repeated.
 _LENGTH, _PROTOCOL, _TARGET, _HOST, _INVOCATION, _AUTHORIZATION, _CODING, _GUID = range(8)
 _TRACE: Final = "trace"
 _FENCE: Final = "fence"
@@ -74,7 +74,7 @@ _CLOSE: Final = "close"
 _COLD: Final = "cold"
 _Fact = tuple[object, Any]
 
-# A target is a path: a whole URL would name the host a second time.
+# The target must be a path: a full URL would name the host a second time.
 _REQUEST_LINE: Final = re.compile(rb"(?:DELETE|GET|HEAD|OPTIONS|PATCH|POST|PUT|TRACE) /[\x21-\x7e]* HTTP/1\.[01]")
 _HOT_LINE: Final = re.compile(rb"POST (/[\x21\x22\x24-\x3e\x40-\x7e]*) HTTP/1\.1")  # no query, no fragment
 _REST_LINE: Final = re.compile(
@@ -88,7 +88,7 @@ _TRACE_VALUE: Final = re.compile(rb"[\x21-\x7e]{1,1024}")
 _JSON_TYPE: Final = re.compile(rb"application/x-amz-json-1\.0[ \t]*(?:;.*)?", re.IGNORECASE)
 _FORM_TYPE: Final = re.compile(rb"application/x-www-form-urlencoded[ \t]*(?:;.*)?", re.IGNORECASE)
 
-# Spellings that SDKs use; others are as good, only slower.
+# Spellings that SDKs use. Other spellings are read, too, but more slowly.
 _NEVER_EQUAL: Final = {
     b"Authorization": _AUTHORIZATION,
     b"authorization": _AUTHORIZATION,
@@ -104,11 +104,11 @@ _VARYING: Final = frozenset(
     b"amz-sdk-invocation-id amz-sdk-request authorization content-length traceparent tracestate x-amz-content-sha256"
     b" x-amz-date x-amz-security-token x-amzn-trace-id".split()
 )
-"""Headers whose values a template cuts out. A value without a reader of its own says nothing, whatever it is."""
+"""Headers whose values a template cuts out. Headers here without a reader in ``_READERS`` state no fact."""
 
 
-class _Alike:
-    """Hot heads that one template fits, and the facts that they share; nothing else of the first one is kept."""
+class _HeadTemplate:
+    """The hot heads that match one template, and the facts that they share. Nothing else of the first one is kept."""
 
     __slots__ = (
         "_authorization_at",
@@ -134,12 +134,12 @@ class _Alike:
         self._fence = facts.fence
         self._template = Template(facts.text, spans)
         self._length_at = names.index(b"content-length")
-        self._invocation_at = _place(names, b"amz-sdk-invocation-id")
-        self._authorization_at = _place(names, b"authorization")
-        self._trace_at = _place(names, b"x-amzn-trace-id")
+        self._invocation_at = _index_of(names, b"amz-sdk-invocation-id")
+        self._authorization_at = _index_of(names, b"authorization")
+        self._trace_at = _index_of(names, b"x-amzn-trace-id")
 
     def read(self, head: bytes) -> Head | None:
-        """Return the facts of ``head``, which has the same length; None where only its lines can tell them."""
+        """Return the facts of ``head``, which must have the same length. None if it must be read line by line."""
         values = self._template.values(head)
         if values is None:
             return None
@@ -164,9 +164,9 @@ class _Alike:
 
 
 def _spans(facts: Head) -> tuple[list[bytes], list[Span]]:
-    """Return which lines of a head have a value that varies, and where those values stand.
+    """Return the names of the headers whose values vary, and the places of these values in the head.
 
-    All of a line behind its colon is such a value, but a length only, without the blanks around it.
+    The value is all of the line after its colon. For Content-Length, it excludes the blanks around it.
     """
     names, spans, at = [], [], 0
     for line in facts.lines:
@@ -184,14 +184,14 @@ def _spans(facts: Head) -> tuple[list[bytes], list[Span]]:
     return names, spans
 
 
-def _place(names: list[bytes], name: bytes) -> int:
+def _index_of(names: list[bytes], name: bytes) -> int:
     return names.index(name) if name in names else -1
 
 
 class HeadReader:
-    """Reads heads and remembers lines: one for all connections of a server."""
+    """A reader of heads, with a memory of lines and heads. One serves all connections of a port."""
 
-    __slots__ = ("_alike", "_alike_count", "_fact", "_heads", "_paths", "_unlike_count")
+    __slots__ = ("_fact", "_heads", "_paths", "_template_count", "_templates", "_unmatched_count")
 
     def __init__(
         self,
@@ -201,23 +201,23 @@ class HeadReader:
         is_foreign: Callable[[str], bool] = lambda host: False,
         service: Service = SQS,
     ) -> None:
-        """``is_foreign``: tells of a Host whether the slow path must judge the request, so that it is not hot."""
+        """Make a reader. ``is_foreign``: whether a Host makes the request one for the slow path, which checks it."""
         lines = _Lines(public_url, scheme, context_path, is_foreign, service.by_target)
         self._fact: Callable[[bytes], _Fact] = lines.__getitem__
         self._paths = _RequestLines()
         self._heads: dict[bytes, Head] = {}
-        self._alike: dict[int, list[_Alike]] = {}  # by length
-        self._alike_count = 0
-        self._unlike_count = 0
+        self._templates: dict[int, list[_HeadTemplate]] = {}  # by length
+        self._template_count = 0
+        self._unmatched_count = 0
 
     def read(self, head: bytes) -> Head:
-        """Return the facts of ``head`` (without its last blank line). Raises BadHead.
+        """Return the facts of ``head`` (without its last blank line). Raise BadHead if it breaks a rule.
 
-        A client that neither signs nor numbers its calls repeats its head byte for byte: such heads are remembered
-        whole, which saves 3 us a request. One that does both repeats all but a few values, which saves 2 us.
+        A client that sends neither signatures nor invocation ids repeats its head exactly. Such heads are remembered
+        whole, which saves 3 us a request. Templates serve the clients that send both, which saves 2 us.
         """
-        for alike in self._alike.get(len(head), ()):
-            read = alike.read(head)
+        for template in self._templates.get(len(head), ()):
+            read = template.read(head)
             if read is not None:
                 return read
         known = self._heads.get(head)
@@ -225,34 +225,37 @@ class HeadReader:
             return known
         facts = self._parse(head)
         if facts.invocation_id:
-            self._unlike_count += 1
-            if self._unlike_count % LEARN_EVERY == 0:
+            self._unmatched_count += 1
+            if self._unmatched_count % LEARN_EVERY == 0:
                 self._learn(facts)
         elif len(head) <= KNOWN_HEAD_BYTES_MAX:
             if len(self._heads) >= KNOWN_HEADS_MAX:
                 self._heads.clear()
-                self._learn(facts)  # probably signed, and so never equal
+                self._learn(facts)  # probably signed, so it never repeats exactly
             self._heads[head] = facts
         return facts
 
     def _learn(self, facts: Head) -> None:
-        """Make a template of a hot head. Of one length the last few are kept, and all are forgotten where too many."""
+        """Make a template of a hot head.
+
+        The last TEMPLATES_OF_A_LENGTH_MAX templates of one length are kept. At TEMPLATES_MAX, all are dropped.
+        """
         if not facts.hot or len(facts.text) > TEMPLATE_BYTES_MAX or facts.text.startswith(b"GET"):
             return
-        if self._alike_count >= TEMPLATES_MAX:
-            self._alike.clear()
-            self._alike_count = 0
-        of_length = self._alike.setdefault(len(facts.text), [])
-        if len(of_length) >= TEMPLATES_OF_A_LENGTH_MAX:
-            del of_length[0]
-            self._alike_count -= 1
-        of_length.append(_Alike(facts))
-        self._alike_count += 1
+        if self._template_count >= TEMPLATES_MAX:
+            self._templates.clear()
+            self._template_count = 0
+        same_length = self._templates.setdefault(len(facts.text), [])
+        if len(same_length) >= TEMPLATES_OF_A_LENGTH_MAX:
+            del same_length[0]
+            self._template_count -= 1
+        same_length.append(_HeadTemplate(facts))
+        self._template_count += 1
 
     def _parse(self, head: bytes) -> Head:
         """Read ``head`` line by line.
 
-        The loop over the lines runs in C: ``map`` and ``dict`` come back to Python for unknown lines only.
+        The loop over the lines runs in C: ``map`` and ``dict`` call Python for unknown lines only.
         """
         lines = lines_of(head)
         first, headers = lines[0], lines[1:]
@@ -288,16 +291,16 @@ class HeadReader:
 
 
 def _names(headers: list[bytes]) -> set[bytes]:
-    """Return which headers of ``ONCE`` there are. Raises BadHead if one of them is repeated."""
+    """Return the names of the headers that are in ``ONCE``. Raise BadHead if one of them is repeated."""
     names = [name for name in (header.partition(b":")[0].lower() for header in headers) if name in ONCE]
     if len(names) != len(set(names)):
-        raise BadHead("a header that may stand once stands twice")
+        raise BadHead("a header that may occur once is repeated")
     return set(names)
 
 
 def _cold(head: bytes, lines: list[bytes], facts: dict[object, Any]) -> Head:
-    """Return a Head that is not hot, after checking the rules of framing. Raises BadHead."""
-    names = _names(lines[1:])  # facts that make a head cold may hide others
+    """Return a Head that is not hot. Raise BadHead if it breaks a rule of framing."""
+    names = _names(lines[1:])  # a fact that makes the head cold can replace others
     get = facts.get
     length, coding, is_old = get(_LENGTH), get(_CODING), lines[0].endswith(b"HTTP/1.0")
     if coding is not None:
@@ -325,15 +328,15 @@ def _cold(head: bytes, lines: list[bytes], facts: dict[object, Any]) -> Head:
 
 
 def without_body(lines: list[bytes]) -> bytes:
-    """Return the head without the headers that announce a body, for a parser that must never see a body."""
+    """Return the head without the headers that announce a body, for a parser that must not wait for one."""
     kept = [line for line in lines if line.partition(b":")[0].lower() not in _FRAMING]
     return b"\r\n".join(kept) + b"\r\n\r\n"
 
 
 class _RequestLines(dict[bytes, str]):
-    """Maps request lines that were seen to the path of a hot one, and to an empty text for another legal one.
+    """The known request lines. The value is the path of a hot line, or an empty text for any other legal line.
 
-    The path of a hot GET has its query behind it.
+    The path of a hot GET includes its query.
     """
 
     __slots__ = ()
@@ -342,7 +345,7 @@ class _RequestLines(dict[bytes, str]):
         hot = _REST_LINE.fullmatch(line) or _HOT_LINE.fullmatch(line)
         if hot is None:
             if _REQUEST_LINE.fullmatch(line) is None:
-                raise BadHead("no request line")
+                raise BadHead("malformed request line")
             return ""
         path = (hot[1] or hot[2]).decode("ascii")
         if path.startswith(EXTENSIONS) and hot.re is _HOT_LINE:
@@ -352,7 +355,7 @@ class _RequestLines(dict[bytes, str]):
 
 
 class _Lines(dict[bytes, _Fact]):
-    """Maps header lines that were seen to the fact that each states."""
+    """The known header lines and the fact that each line states."""
 
     __slots__ = ("_by_target", "_context_path", "_is_foreign", "_public_url", "_scheme")
 
@@ -373,11 +376,11 @@ class _Lines(dict[bytes, _Fact]):
     def __missing__(self, line: bytes) -> _Fact:
         name, colon, value = line.partition(b":")
         fact_name = _NEVER_EQUAL.get(name)
-        if fact_name is not None and colon and not value.translate(None, PRINTABLE):  # a third of the pattern's price
+        if fact_name is not None and colon and not value.translate(None, PRINTABLE):  # a third of the pattern's cost
             return fact_name, value.strip(b" ")
         header = _HEADER_LINE.fullmatch(line)
         if header is None:
-            raise BadHead("no header line")
+            raise BadHead("malformed header line")
         name, value = header[1].lower(), header[2].rstrip(b" \t")
         read = _READERS.get(name)
         fact = (read(value) if read else None) or (name if name in ONCE else line, None)
@@ -393,7 +396,7 @@ class _Lines(dict[bytes, _Fact]):
 
 
 def _remember(known: dict[bytes, Any], line: bytes, fact: object) -> None:
-    """Keep a line. A full table means that a client varies what others repeat: it is emptied and begins anew."""
+    """Keep a line. A full table is emptied first: it means that a client varies lines that others repeat."""
     if len(line) <= KNOWN_LINE_BYTES_MAX:
         if len(known) >= KNOWN_LINES_MAX:
             known.clear()
@@ -408,25 +411,25 @@ def content_protocol(value: bytes) -> int:
 
 
 def checked_host(value: bytes) -> str:
-    """Return a Host header's value, which must be host or host:port. Raises BadHead."""
+    """Return a Host header's value. Raise BadHead if it is neither host nor host:port."""
     if len(value) > HOST_CHARS_MAX or _HOST_VALUE.fullmatch(value) is None:
-        raise BadHead("Host is no host")
+        raise BadHead("Host is neither host nor host:port")
     return value.decode("ascii")
 
 
 def trace_header(value: bytes) -> str:
-    """Return an X-Amzn-Trace-Id as a message may carry it, empty where it may not."""
+    """Return an X-Amzn-Trace-Id as a message can carry it; empty if it cannot."""
     return value.decode("ascii") if _TRACE_VALUE.fullmatch(value) else ""
 
 
 def wants_json(accept: str) -> bool:
-    """Tell whether a Query request's Accept header asks for JSON instead of XML."""
+    """Return whether a Query request's Accept header asks for JSON instead of XML."""
     return "application/json" in accept
 
 
 def _length(value: bytes) -> _Fact:
     if _LENGTH_VALUE.fullmatch(value) is None:
-        raise BadHead("Content-Length is no number")
+        raise BadHead("Content-Length is not a number")
     return _LENGTH, int(value)
 
 
@@ -443,7 +446,7 @@ _READERS: Final[dict[bytes, Callable[[bytes], _Fact | None]]] = {
     b"x-amz-target": lambda value: (_TARGET, value),
     b"host": lambda value: (_HOST, checked_host(value)),
     b"amz-sdk-invocation-id": lambda value: (_INVOCATION, value),
-    # The application's own id of a call, in the place of its SDK's, which is a new one for each call of a method.
+    # The application's own id of a call. It replaces the SDK's id, which is new for each call of a method.
     b"x-elasticq-guid": lambda value: (_GUID, value),
     FENCE_HEADER: lambda value: (_FENCE, value.decode("latin-1") or NO_FENCE),
     b"authorization": lambda value: (_AUTHORIZATION, value),
@@ -455,7 +458,7 @@ _READERS: Final[dict[bytes, Callable[[bytes], _Fact | None]]] = {
     b"expect": lambda value: (_COLD, True),
     b"upgrade": lambda value: (_COLD, True),
     NOTIFICATION_TYPE.encode(): lambda value: (_COLD, True),  # refused on the slow path
-    # A page can make a browser ask; who may is judged on the slow path, so that the hot one need not.
+    # A page can make a browser send requests. The slow path checks which pages may, so that the hot path need not.
     **{name: lambda value: (_COLD, True) for name in browsers.MARKS},
     b"user-agent": lambda value: (_COLD, True) if value.startswith(browsers.AGENT) else None,
 }

@@ -1,35 +1,35 @@
-"""Collects the answers of one turn of the loop, so that all sockets that are ready are read before any is written to.
+"""The answers of one turn of the loop: all ready sockets are read before any answer is written.
 
-A write wakes the client on another core, which is a sixth of what a send
-costs; one that carries several answers, or follows other writes at once, wakes
-it once. A connection with answers is entered here, and one callback at the end
-of the turn has each connection write what it has. Whatever else is done to a
-connection (close, FIN, abort, a request for aiohttp) flushes it first.
+A write wakes the client on another core, which takes a sixth of the cost of a
+send. A write with several answers, or several writes at once, wake it only once.
+So connections with answers are collected here, and one callback at the end of
+the turn lets each connection write its answers. Any other action on a connection
+(close, FIN, abort, a request for aiohttp) flushes it first.
 """
 
 from asyncio import AbstractEventLoop
 from typing import Final, Protocol
 
 CONNECTIONS_MAX: Final = 64
-"""So many connections wait for the end of the turn; then all are written to, so that the first does not wait long."""
+"""When this many connections have answers, all are written at once, so that the first does not wait too long."""
 ANSWER_BYTES_MAX: Final = 16_384
-"""A connection whose answers are longer together is written to at once, so that nothing large is kept twice."""
+"""A connection with more bytes of answers writes them at once, so that large answers are not kept twice."""
 
 
 class Sender(Protocol):
-    """What the outbox wants of a connection.
+    """A connection, as the outbox uses it.
 
-    out: what is to be written at the end of the turn.
+    out: the bytes to write at the end of the turn.
     """
 
     out: bytes
 
     def flush(self) -> None:
-        """Write what there is to write; nothing, if it has been written meanwhile."""
+        """Write ``out``, unless it is empty because it was written already."""
 
 
 class Outbox:
-    """The answers of one port that are to be written."""
+    """The connections of one port that have answers to write."""
 
     __slots__ = ("_loop", "_waiting")
 
@@ -38,9 +38,9 @@ class Outbox:
         self._waiting: list[Sender] = []
 
     def say(self, sender: Sender, answer: bytes) -> None:
-        """Have ``sender`` write ``answer`` at the end of this turn of the loop, behind what else it has to say.
+        """Let ``sender`` write ``answer`` at the end of this turn of the loop, after its earlier answers.
 
-        It is written at once where too much would wait.
+        It writes at once if too many bytes or too many connections wait.
         """
         if sender.out:
             sender.out += answer
@@ -57,7 +57,7 @@ class Outbox:
             sender.flush()
 
     def flush(self) -> None:
-        """Have all connections write."""
+        """Let all connections write their answers."""
         waiting, self._waiting = self._waiting, []
         for sender in waiting:
             sender.flush()

@@ -1,4 +1,4 @@
-"""Writes responses as bytes: status line, headers and body in one piece."""
+"""HTTP responses as bytes: status line, headers and body in one piece."""
 
 import time
 from typing import Final
@@ -20,14 +20,14 @@ _REASONS: Final = {
 }
 _DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 RETRY_HEADERS: Final = {"Retry-After": "1", "x-amz-retry-after": "1000"}
-"""They tell when a call that was answered 503 may be tried again: in s, and in ms, which SDKs read and heed."""
+"""After which time a client may repeat a call that was answered 503: in s, and in ms for the SDKs."""
 _MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 class Responses:
-    """Writes responses with the current second's Date and with request ids of this process.
+    """Responses with the Date of the current second and with request ids of this process.
 
-    A request id is unique: 80 random bits of the process, then the request's number.
+    A request id is unique: 80 random bits of the process, then the number of the request.
     """
 
     __slots__ = ("_date", "_id_prefix", "json_ok", "rest_ok", "xml_ok")
@@ -38,18 +38,18 @@ class Responses:
         self.refresh(wall_s)
 
     def refresh(self, wall_s: float) -> None:
-        """Format the date; called once a second, so that no request has to."""
+        """Format the date. Called once a second, so that requests need not do it."""
         self._date = http_date(wall_s)
         self.json_ok = (
             f"HTTP/1.1 200 OK\r\nContent-Type: {JSON_TYPE.decode()}\r\nDate: {self._date}\r\n"
             f"x-amzn-RequestId: {self._id_prefix}"
         ).encode()
-        """The start of the response that is written most, up to the request's number."""
+        """The start of the most frequent response, up to the number of the request."""
         self.xml_ok = self.json_ok.replace(JSON_TYPE, XML_TYPE, 1)
         self.rest_ok = (
             f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nDate: {self._date}\r\nContent-Length: "
         ).encode()
-        """The start of a plain answer of the REST API, up to its length."""
+        """The start of a successful answer of the REST API, up to its length."""
 
     def request_id(self, number: int) -> str:
         return "%s%012x" % (self._id_prefix, number)  # noqa: UP031  # compiled, a quarter of what an f-string costs
@@ -81,7 +81,7 @@ class Responses:
 
 
 def http_date(wall_s: float) -> str:
-    """Return the time as a Date header has it (RFC 9110); strftime would follow the locale."""
+    """Return the time in the form of a Date header (RFC 9110). strftime would follow the locale."""
     at = time.gmtime(wall_s)
     return (
         f"{_DAYS[at.tm_wday]}, {at.tm_mday:02} {_MONTHS[at.tm_mon - 1]} {at.tm_year}"

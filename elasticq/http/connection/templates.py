@@ -1,10 +1,11 @@
-"""Tells heads that differ only in the values of some headers, as those of an SDK do from one call to the next.
+"""Templates of heads: a fast way to read heads that differ only in the values of some headers.
 
-A template is made of a head that was read line by line. It fits another head
-of the same length that is equal in every byte outside those values, and whose
-values hold nothing but printable ASCII: so its lines end where the template's
-end, and have the same names in the same order. Cutting such a head takes a
-fifth of the time that reading its lines takes.
+The heads of an SDK differ in this way from one call to the next. A template is
+made from a head that was read line by line. It matches another head of the same
+length if every byte outside those values is equal, and if the values contain
+only printable ASCII. So both heads have the same lines, with the same names in
+the same order. Cutting a head with a template takes a fifth of the time of
+reading its lines.
 """
 
 from collections.abc import Iterable
@@ -15,16 +16,16 @@ from typing import Final
 PRINTABLE: Final = bytes(range(0x20, 0x7F))
 
 Span = tuple[int, int]
-"""Where a value begins in a head, and where it ends."""
+"""The begin and the end of a value in a head."""
 
 
 class Template:
-    """The bytes that heads have in common, and where their values stand between them."""
+    """The bytes that heads have in common, and the places of the values between them."""
 
     __slots__ = ("_common", "_unpack")
 
     def __init__(self, head: bytes, spans: Iterable[Span]) -> None:
-        """``spans``: of the values in ``head`` that may differ, in their order."""
+        """Make a template. ``spans``: the places of the values in ``head`` that may differ, in their order."""
         cuts = [0]
         for begin, end in spans:
             cuts += begin, end
@@ -34,7 +35,7 @@ class Template:
         self._common = self._unpack(head)[::2]
 
     def values(self, head: bytes) -> tuple[bytes, ...] | None:
-        """Return the values of ``head``, which has the template's length; None where it does not fit."""
+        """Return the values of ``head``, which must have the template's length. None if it does not match."""
         parts = self._unpack(head)
         if parts[::2] != self._common:
             return None

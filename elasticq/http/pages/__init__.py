@@ -1,1 +1,1 @@
-"""Requests other than SQS and SNS calls: REST, health, peeking and test pages."""
+"""The answers to requests that are not hot: REST, health, peeking and test pages, and odd SQS and SNS calls."""

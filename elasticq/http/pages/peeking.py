@@ -1,9 +1,12 @@
-"""Looking into queues over HTTP: /_elasticq/peek, and LocalStack's /_aws/sqs/messages in LocalStack's forms.
+"""The pages that show the messages of a queue: /_elasticq/peek, and LocalStack's /_aws/sqs/messages.
 
-LocalStack's has no pages: it answers what is there, up to MESSAGES_MAX, in the
-tree of a ReceiveMessage answer. That is XML, or the same tree as JSON for who
-accepts that, where one message is an object and several are a list (it comes
-from an XML parser there), or JSON 1.0 for a boto3 client whose endpoint it is.
+LocalStack's page has no paging: it answers up to MESSAGES_MAX messages at once.
+The answer has the tree of a ReceiveMessage answer, in one of three forms:
+
+- XML
+- the same tree as JSON, if the client accepts JSON. One message is an object
+  there, several are a list, because LocalStack converts its XML.
+- JSON 1.0, for a boto3 client that has this page as its endpoint
 """
 
 import asyncio
@@ -12,38 +15,82 @@ from typing import Any, Final
 from urllib.parse import parse_qsl, unquote
 
 import msgspec
+from aiohttp import web
 
 from elasticq.engine.stored.contents import message_bytes
 from elasticq.http.connection import exchange
 from elasticq.http.connection.exchange import Answer
 from elasticq.http.connection.head import FORM, FORM_FOR_JSON, JSON
-from elasticq.model.commands import ReceiveMessage
+from elasticq.http.context import ServerContext
+from elasticq.http.pages import execution
+from elasticq.http.pages.access import admit
+from elasticq.http.pages.answers import respond
+from elasticq.http.pages.asked import Asked
+from elasticq.model.commands import Call, ReceiveMessage
 from elasticq.model.errors import InvalidRequest, QueueDoesNotExist, RequestTooLarge, SqsError
 from elasticq.model.extensions import Peek
 from elasticq.model.limits import ANSWER_BYTES_MAX, QUEUE_URL_CHARS_MAX
 from elasticq.model.results import PeekedMessage, PeekResult, ReceivedMessage, ReceiveMessageResult, Result, StaleResult
 from elasticq.wire.digests import body_md5
-from elasticq.wire.operations import SQS
+from elasticq.wire.operations import PEEK, SQS
 
 PEEK_PATH: Final = "/_elasticq/peek"
 LIST_PATH: Final = "/_aws/sqs/messages"
 MESSAGES_MAX: Final = 10_000
 LIST_BYTES_MAX: Final = ANSWER_BYTES_MAX
-LIST_REQUEST_BYTES_MAX: Final = 16_384  # it has a QueueUrl and two flags
+LIST_REQUEST_BYTES_MAX: Final = 16_384  # a request has a QueueUrl and two flags
 PAGES_MAX: Final = 1_000
 HANDLE: Final = "SQS/BACKDOOR/ACCESS"
 TREE: Final = -1
-"""The protocol number of LocalStack's JSON, beside JSON and FORM."""
+"""The protocol number of LocalStack's JSON, in addition to JSON and FORM."""
 JSON_TYPE: Final = b"application/json"
 
 Submit = Callable[[Peek], Awaitable[Result | SqsError]]
 _RECEIVE: Final = SQS.operations["ReceiveMessage"]
 
 
-class Listing:
-    """The queue and the flags that a request to LIST_PATH names. Its constructor raises SqsError.
+async def serve_peek(context: ServerContext, asked: Asked) -> web.Response:
+    """Return the answer of PEEK_PATH."""
+    request_id = execution.request_id(context)
+    try:
+        principal, account = admit(context, asked)
+        _, command = exchange.decode((SQS,), JSON, PEEK, asked.body, "")
+    except SqsError as error:
+        return respond(exchange.encode_error(SQS, JSON, error, request_id), request_id)
+    endpoint = execution.endpoint(context, asked)
+    call = Call(command, principal, account, endpoint, b"", asked.connection.origin)
+    outcome = await execution.submit(context, call, asked.request)
+    return respond(exchange.encode((SQS,), JSON, PEEK, command, outcome, request_id), request_id)
 
-    region: the one that the path names; empty where it names none, and the caller's is meant.
+
+async def serve_listing(context: ServerContext, asked: Asked) -> web.Response:
+    """Return LocalStack's page of a queue's messages."""
+    request_id, request, head = execution.request_id(context), asked.request, asked.head
+    target = request.headers.get("X-Amz-Target", "")
+    protocol = JSON if target else TREE if "json" in request.headers.get("Accept", "") else FORM
+    try:
+        principal, account = admit(context, asked)
+        members, action = members_of(asked.query, head.protocol, asked.body)
+        action = target.rpartition(".")[2] or action
+        listing = Listing(asked.path, members, action)
+        if listing.region:
+            account = context.callers.in_region(account, listing.region)
+
+        async def submit(command: Peek) -> Result | SqsError:
+            endpoint = execution.endpoint(context, asked)
+            call = Call(command, principal, account, endpoint, b"", asked.connection.origin)
+            return await execution.submit(context, call, request)
+
+        found = await answer(protocol, listing, submit, request_id)
+    except SqsError as error:
+        found = encode_error(protocol, error, request_id)
+    return respond(found, request_id)
+
+
+class Listing:
+    """The queue and the flags of a request to LIST_PATH. The constructor raises SqsError for an invalid request.
+
+    region: the region in the path; empty if the path names none, which means the caller's region.
     """
 
     __slots__ = ("is_delayed_shown", "is_invisible_shown", "queue_url", "region")
@@ -60,7 +107,7 @@ class Listing:
         self.is_delayed_shown = members.get("ShowDelayed", "").lower() in ("true", "1")
 
     async def collect(self, submit: Submit) -> list[PeekedMessage]:
-        """Read the queue's messages page by page; other clients are served between two pages. Raises SqsError."""
+        """Return the queue's messages. Serve other clients between two pages. Raise SqsError if the node refuses."""
         found: list[PeekedMessage] = []
         at: int | None = 0
         pages = size_bytes = 0
@@ -81,13 +128,13 @@ class Listing:
         return ReceiveMessageResult([self._shown(message) for message in self._chosen(found)])
 
     def _chosen(self, found: list[PeekedMessage]) -> list[PeekedMessage]:
-        """Return the messages that the flags show. A FIFO group with a message in flight is invisible as a whole."""
-        hidden = {"delayed"} - ({"delayed"} if self.is_delayed_shown else set())
+        """Return the messages that the flags select. A FIFO group with a message in flight is invisible as a whole."""
+        excluded = {"delayed"} - ({"delayed"} if self.is_delayed_shown else set())
         if self.is_invisible_shown:
-            return [message for message in found if message.state not in hidden]
-        hidden.add("inflight")
+            return [message for message in found if message.state not in excluded]
+        excluded.add("inflight")
         locked = {_fifo_group(message) for message in found if message.state == "inflight"} - {None}
-        return [message for message in found if message.state not in hidden and _fifo_group(message) not in locked]
+        return [message for message in found if message.state not in excluded and _fifo_group(message) not in locked]
 
     def _shown(self, message: PeekedMessage) -> ReceivedMessage:
         attributes = dict(message.attributes)
@@ -108,7 +155,10 @@ def _fifo_group(message: PeekedMessage) -> str | None:
 
 
 def members_of(query: str, content_protocol: int, body: bytes) -> tuple[dict[str, str], str]:
-    """Return a request's parameters by URL, form or JSON, and the Action that a form names. Raises RequestTooLarge."""
+    """Return a request's parameters from URL, form or JSON, and its Action.
+
+    Raise RequestTooLarge if the body is longer than LIST_REQUEST_BYTES_MAX.
+    """
     if len(body) > LIST_REQUEST_BYTES_MAX:
         raise RequestTooLarge(f"The request is longer than {LIST_REQUEST_BYTES_MAX} bytes.")
     members = dict(parse_qsl(query, keep_blank_values=True))
@@ -124,9 +174,9 @@ def members_of(query: str, content_protocol: int, body: bytes) -> tuple[dict[str
 
 
 async def answer(protocol: int, listing: Listing, submit: Submit, request_id: str) -> Answer:
-    """Collect and encode the messages. Raises SqsError.
+    """Return the answer with all messages. Raise SqsError if the node refuses.
 
-    Another thread encodes, as ten thousand messages take longer than other clients may wait.
+    A thread does the encoding: ten thousand messages would hold the loop for too long.
     """
     found = await listing.collect(submit)
     return await asyncio.to_thread(lambda: encode(protocol, listing.result(found), request_id))

@@ -1,26 +1,66 @@
-"""/api/v1 by aiohttp: all of the REST API that is not hot (rest_call.py), with the same answers, and streams."""
+"""The part of /api/v1 that aiohttp serves: event streams, and all requests that are not hot (rest_call.py)."""
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Final
+from time import perf_counter
+from typing import Any, Final
 
 import msgspec
 from aiohttp import web
 
-from elasticq.http.pages.rest_call import JSON_TYPE, PROBLEM_TYPE, Asked, refusal
+from elasticq.http.admission.caller import invocation
+from elasticq.http.context import ServerContext, rest_bytes
+from elasticq.http.pages import access, execution
+from elasticq.http.pages.asked import Asked
+from elasticq.http.pages.rest_call import JSON_TYPE, PROBLEM_TYPE, refusal
+from elasticq.http.pages.rest_call import Asked as RestAsked
+from elasticq.model.commands import Call, Command
 from elasticq.model.errors import ServiceUnavailable, SqsError
 from elasticq.model.limits import WAIT_S_MAX
+from elasticq.model.results import Result
 from elasticq.rest import messages, openapi
 from elasticq.rest.api import Request, Submit
 from elasticq.rest.shapes import Problem
-
-if TYPE_CHECKING:
-    from elasticq.http.context import ServerContext
+from elasticq.wire.fence import add_fence
 
 STREAM_PAGE: Final = 10
 
 
-async def answer(asked: Asked, submit: Submit, context: "ServerContext") -> web.Response:
-    """Answer what is no stream. Raises the SqsError that the client gets."""
+async def serve(context: ServerContext, asked: Asked) -> web.StreamResponse:
+    """Return the answer of the REST API. Each of its commands is submitted and counted like one of SQS."""
+    request, head = asked.request, asked.head
+    rest_asked = RestAsked(request.method, asked.path.removeprefix(context.context_path), asked.query, asked.body)
+    try:
+        principal, account = access.admit(context, asked)
+        if rest_asked.changes:
+            access.check_method(context, asked, "ReceiveMessage")
+        execution.make_room(context, asked, rest_bytes(len(asked.body)))
+
+        async def submit(command: Command, name: str) -> Result | SqsError:
+            began_s, action = perf_counter(), type(command).__name__
+            if head.fence:
+                add_fence(command, head.fence)
+            key = invocation(principal, account, action, name.encode(), b"")
+            endpoint, origin = execution.endpoint(context, asked), asked.connection.origin
+            call = Call(command, principal, account, endpoint, key, origin, head.trace_header)
+            outcome = await execution.submit(context, call, request)
+            if action in context.services[0].operations:
+                status = outcome.status if isinstance(outcome, SqsError) else 200
+                number = execution.request_id(context)
+                context.count(number, action, account, command, outcome, status, began_s, head)
+                execution.log_deletion(asked, action, command, principal, account, outcome)
+            return outcome
+
+        if rest_asked.is_stream:
+            stream = Stream(rest_asked.stream(submit), context, request.remote or "")
+            await stream.begin()
+            return stream
+        return await answer(rest_asked, submit, context)
+    except Exception as failure:
+        return problem(rest_asked, failure)
+
+
+async def answer(asked: RestAsked, submit: Submit, context: ServerContext) -> web.Response:
+    """Return the answer to a request that is not a stream. Raise the SqsError that the client gets."""
     if asked.method == "GET" and asked.path == "/openapi.json":
         return _written(200, openapi.document())
     if asked.method == "GET" and asked.path == "/docs":
@@ -33,10 +73,10 @@ async def answer(asked: Asked, submit: Submit, context: "ServerContext") -> web.
 _CSP: Final = "default-src 'none'; style-src 'unsafe-inline'"
 
 
-def problem(asked: Asked, failure: Exception) -> web.Response:
+def problem(asked: RestAsked, failure: Exception) -> web.Response:
     """Return the answer to a request that failed."""
-    told = refusal(failure, is_doq=asked.is_doq)
-    return web.Response(status=told.status, body=told.body, content_type=PROBLEM_TYPE, headers=told.headers)
+    refused = refusal(failure, is_doq=asked.is_doq)
+    return web.Response(status=refused.status, body=refused.body, content_type=PROBLEM_TYPE, headers=refused.headers)
 
 
 def _written(status: int, value: Any) -> web.Response:
@@ -44,13 +84,13 @@ def _written(status: int, value: Any) -> web.Response:
 
 
 class Stream(web.StreamResponse):
-    """Messages as server-sent events, until the client leaves or the server stops.
+    """A stream of messages as server-sent events, until the client leaves or the server stops.
 
-    A message is hidden for as long as the connection asked for, at least a second, so that it does not come again
-    before that. Each stream counts to its client's address from ``begin`` to ``end``.
+    Each message stays in flight for the time that the client asked for, at least a second. Each stream counts for
+    its client's address from ``begin`` to ``end``.
     """
 
-    def __init__(self, request: Request, context: "ServerContext", address: str) -> None:
+    def __init__(self, request: Request, context: ServerContext, address: str) -> None:
         super().__init__(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
         self._request = request
         self._context = context
@@ -58,13 +98,15 @@ class Stream(web.StreamResponse):
         self._first: list[Any] | None = None
 
     async def begin(self) -> None:
-        """Receive once without waiting, so that a client that may not receive gets an error.
+        """Receive once without waiting, so that a client without permission gets an error instead of a stream.
 
-        Raises the SqsError that the client gets, after which the stream has ended.
+        Raise the SqsError that the client gets; the stream has ended then.
         """
         bound, streams = self._context.bounds.streams_per_address, self._context.streams
         if bound and streams[self._address] >= bound:
-            raise ServiceUnavailable(f"Your address has {bound} streams, which is the most (http.streams_per_address).")
+            raise ServiceUnavailable(
+                f"Your address already has {bound} streams, the maximum (http.streams_per_address)."
+            )
         streams[self._address] += 1
         try:
             self._request.query["visibility_s"] = await messages.hidden_s(self._request)
@@ -74,14 +116,14 @@ class Stream(web.StreamResponse):
             raise
 
     def end(self) -> None:
-        """Stop counting this stream. Called once."""
+        """Stop counting this stream. Called exactly once."""
         streams = self._context.streams
         streams[self._address] -= 1
         if not streams[self._address]:
             del streams[self._address]
 
     async def run(self) -> None:
-        """Write events; the response is prepared."""
+        """Write events. The response must have been prepared."""
         taken = self._first or []
         while not self._context.stopping:
             for message in taken:
@@ -91,7 +133,7 @@ class Stream(web.StreamResponse):
             try:
                 taken = await messages.take(self._request, STREAM_PAGE, WAIT_S_MAX)
             except SqsError as error:
-                told = msgspec.json.encode(Problem(error.status, error.code, error.message, error.code))
-                await self.write(b"event: error\ndata: %b\n\n" % told)
+                body = msgspec.json.encode(Problem(error.status, error.code, error.message, error.code))
+                await self.write(b"event: error\ndata: %b\n\n" % body)
                 return
             await asyncio.sleep(0)

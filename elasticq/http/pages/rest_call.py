@@ -1,8 +1,8 @@
-"""Reads requests of /api/v1 and makes their answers; ``RestCall`` serves the frequent ones without aiohttp.
+"""Requests of /api/v1 and their answers. ``RestCall`` serves the frequent requests without aiohttp.
 
-The handlers of the rest room are coroutines that await nothing but commands, so that a hot request needs no task:
-``RestCall`` runs its handler up to a command, submits that, and goes on with the node's reply, in the same turn of the
-loop where the node answers at once. All other requests go to aiohttp (rest.py), whose answers are the same.
+The handlers of the ``rest`` package are coroutines that await only commands. So a hot request needs no task:
+``RestCall`` runs the handler up to a command, submits it, and continues with the node's reply. If the node answers at
+once, all of this happens in one turn of the loop. All other requests go to aiohttp (rest.py) and get the same answers.
 """
 
 import os
@@ -40,11 +40,11 @@ BASES: Final = (f"{routes.BASE}/", f"{routes.DOQ_BASE}/")
 JSON_TYPE: Final = "application/json"
 PROBLEM_TYPE: Final = "application/problem+json"
 _STATUS: Final[dict[type[SqsError], int]] = {QueueDoesNotExist: 404, QueueNameExists: 409, MessageNotInflight: 409}
-"""Where SQS has 400 for what REST has another status for; doq's paths keep 400."""
+"""The statuses of REST for errors that have status 400 in SQS. The paths of doq keep 400."""
 
 
 class Asked:
-    """What the REST API reads of one HTTP request."""
+    """The parts of one HTTP request that the REST API reads."""
 
     __slots__ = ("body", "is_doq", "method", "path", "query")
 
@@ -57,7 +57,7 @@ class Asked:
 
     @property
     def changes(self) -> bool:
-        """Whether it is a GET that receives messages."""
+        """Return whether this is a GET that receives messages."""
         if self.method != "GET" or self.path in ("/docs", "/openapi.json"):
             return False
         return self.is_stream or routes.find(self.method, self.path)[0].changes
@@ -67,20 +67,20 @@ class Asked:
         return self.method == "GET" and routes.STREAM.fullmatch(self.path) is not None
 
     def stream(self, submit: Submit) -> Request:
-        """A request for a stream, as ``Stream`` takes it. Raises the SqsError that the client gets."""
+        """Return the request for a ``Stream``. Raise the SqsError that the client gets."""
         found = routes.STREAM.fullmatch(self.path)
         assert found is not None
         return Request(submit, {"queue": unquote(found[1])}, routes.read_query(routes.STREAM_QUERY, self.query))
 
     def read(self, submit: Submit, context: "ServerContext") -> tuple[routes.Route, Request]:
-        """The route, and the request as its handler takes it. Raises the SqsError that the client gets."""
+        """Return the route, and the request for its handler. Raise the SqsError that the client gets."""
         route, path = routes.find(self.method, self.path)
         request = Request(
             submit,
             {name: unquote(value) for name, value in path.items()} if "%" in self.path else path,
             routes.read_query(route.query, self.query) if self.query else {},
             routes.read_body(route, self.body),
-            clock=lambda: context.runtime.status().time_ms,
+            clock=context.runtime.time_ms,
             entropy=os.urandom,
             is_doq=self.is_doq,
         )
@@ -88,7 +88,7 @@ class Asked:
 
 
 class Refusal(NamedTuple):
-    """The answer to a request that failed; headers: beside those of every answer."""
+    """The answer to a request that failed. headers: in addition to those of every answer."""
 
     status: int
     body: bytes
@@ -106,31 +106,31 @@ def refusal(failure: Exception, *, is_doq: bool) -> Refusal:
 
 
 class Connection(Protocol):
-    """What a RestCall needs of its connection."""
+    """A connection, as a RestCall uses it."""
 
     origin: Origin | None
 
     @property
     def is_gone(self) -> bool:
-        """Whether the client is gone, so that nobody can read an answer."""
+        """Return whether the client is gone, so that nobody can read an answer."""
 
     def admit(self, head: Head, body: bytes) -> tuple[str, str]:
-        """Return principal and owner of the caller. Raises the SqsError that the client gets."""
+        """Return principal and owner of the caller. Raise the SqsError that the client gets."""
 
     def make_room(self, held_bytes: int) -> None:
-        """Count the memory of a large command until it is answered. Raises ServiceUnavailable if none is left."""
+        """Count a large command's memory until it is answered. Raise ServiceUnavailable if the buffers are full."""
 
     def rest_ended(
         self, head: Head, status: int, content_type: str, body: bytes, headers: dict[str, str] | None
     ) -> None:
-        """Write the answer, and go on with the connection's next request."""
+        """Write the answer, and go on with the connection's next request. headers: None for a plain 200."""
 
     def abort(self) -> None:
         """Break the connection at once."""
 
 
 class _Ask:
-    """What a handler awaits: a command, and the name by which the log of invocations knows the call."""
+    """The awaitable of a handler: a command, and the name of the call in the log of invocations."""
 
     __slots__ = ("command", "name")
 
@@ -143,7 +143,7 @@ class _Ask:
 
 
 class RestCall:
-    """One request that is served without aiohttp; the runtime hands it the reply to each of its commands."""
+    """A request that is served without aiohttp. It is the ticket of each of its commands."""
 
     __slots__ = (
         "_account",
@@ -178,7 +178,7 @@ class RestCall:
         return isinstance(self._command, ReceiveMessage)
 
     def begin(self) -> bool:
-        """Answer the request, or submit its first command. False, with nothing done, where aiohttp is to answer."""
+        """Answer the request, or submit its first command. Return False, and do nothing, if aiohttp must answer."""
         asked, connection = self._asked, self._connection
         if asked.method == "GET" and not self._may_get():
             return False
@@ -189,16 +189,16 @@ class RestCall:
         except Exception as failure:
             self._refuse(failure)
             return True
-        if isinstance(request.body, NewMessages):  # they are sent at once, by tasks
+        if isinstance(request.body, NewMessages):  # these need tasks, which send several batches at once
             return False
         self._handler = route.handler(request)  # type: ignore[assignment]
         self._go(None)
         return True
 
     def _may_get(self) -> bool:
-        """Return whether this GET, which receives messages, may go on: no web page of another origin can have sent it.
+        """Return whether this GET, which receives messages, cannot have been sent by a web page of another origin.
 
-        aiohttp answers those that may not.
+        aiohttp answers all others.
         """
         head, browsers = self._head, self._context.browsers
         if "X-Amz-" in head.path:
@@ -210,7 +210,7 @@ class RestCall:
         return not browsers.get_refusal(lambda name: headers.get(name.lower()), "ReceiveMessage")
 
     def _go(self, outcome: Result | SqsError | None) -> None:
-        """Run the handler until it awaits its next command, or to its end."""
+        """Run the handler until it awaits its next command or ends."""
         assert self._handler is not None
         try:
             ask = self._handler.send(outcome)  # type: ignore[arg-type]
@@ -222,7 +222,7 @@ class RestCall:
             self._command, self._name = ask.command, ask.name
             if outcome is None:
                 self._submit()
-            else:  # in a later callback: the runtime is in the middle of releasing
+            else:  # in a later callback: the runtime is inside a release
                 self._context.loop.call_soon(self._submit)
 
     def _submit(self) -> None:
@@ -249,7 +249,7 @@ class RestCall:
         self._is_submitting = False
 
     def release(self, outcome: Result | SqsError) -> None:
-        """Go on with the node's reply, or give a receive's messages back where nobody can read them any more."""
+        """Go on with the node's reply. If nobody can read it, return the messages of a receive to their queue."""
         context, command = self._context, self._command
         is_gone = not self._is_submitting and self._connection.is_gone
         if isinstance(outcome, ReceiveMessageResult) and (is_gone or context.is_full):
@@ -270,9 +270,9 @@ class RestCall:
         context.count(request_id, action, self._account, command, outcome, status, self._began_s, self._head)
 
     def _refuse(self, failure: Exception) -> None:
-        told = refusal(failure, is_doq=self._asked.is_doq)
-        self._connection.rest_ended(self._head, told.status, PROBLEM_TYPE, told.body, told.headers)
+        refused = refusal(failure, is_doq=self._asked.is_doq)
+        self._connection.rest_ended(self._head, refused.status, PROBLEM_TYPE, refused.body, refused.headers)
 
     def abort(self) -> None:
-        """Break the connection, as a fault of a test wants."""
+        """Break the connection, for a fault of a test."""
         self._connection.abort()

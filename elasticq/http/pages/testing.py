@@ -1,28 +1,34 @@
-"""The pages of ``testing.enabled``: clock, reset and faults for tests in any language.
+"""The pages of ``testing.enabled``: clock, reset and faults, for tests in any language.
 
-    GET, POST /_elasticq/clock    {"advance": 30} moves cluster time by seconds; both answer {"time": seconds}
-    POST /_elasticq/reset         {"account": "000000000000"}, "*" for all, none for the caller's; {"deleted": queues}
-    POST /moto-api/reset          all accounts, as moto answers
-    GET, POST, DELETE /_elasticq/faults   see faults.py; DELETE with {"id": 1} or {} for all
+    GET, POST /_elasticq/clock    POST {"advance": 30} moves cluster time by seconds; both answer {"time": seconds}
+    POST /_elasticq/reset         {"account": "000000000000"} deletes the queues of this account, "*" those of all
+                                  accounts, {} those of the caller's; answers {"deleted": number of queues}
+    POST /moto-api/reset          deletes the queues of all accounts, with the answer of moto
+    GET, POST, DELETE /_elasticq/faults   see faults.py; DELETE with {"id": 1} ends one fault, with {} all faults
 
-Where testing is not enabled they answer 403 and say so. With auth = strict they
-want a signature, and an account reaches its own queues only.
+If testing is not enabled, they answer 403 with the reason. With auth = strict
+they require a signature, and an account can reach only its own queues.
 """
 
 from collections.abc import Callable
 from typing import Annotated, Final, Literal, TypeVar
 
 import msgspec
+from aiohttp import web
 from msgspec import Meta, Struct
 
-from elasticq.http.context import ServerContext
+from elasticq.http.admission.caller import invocation
+from elasticq.http.context import STOPPING_TEXT, ServerContext
 from elasticq.http.faults import Fault, Order
+from elasticq.http.pages.access import admit
+from elasticq.http.pages.asked import Asked
 from elasticq.model.commands import Call, Command
 from elasticq.model.errors import AccessDenied, InvalidParameterValue, SqsError
 from elasticq.model.extensions import AdvanceClock, DeleteAllQueues
 from elasticq.model.limits import CLOCK_ADVANCE_MS_MAX, LONG_RANGE
 from elasticq.model.names import account_of
 from elasticq.model.results import ClockResult, QueuesDeletedResult, Result
+from elasticq.runtime.runtime import RuntimeStopped
 from elasticq.runtime.ticket import Awaited
 
 PATHS: Final = ("/_elasticq/clock", "/_elasticq/reset", "/moto-api/reset", "/_elasticq/faults")
@@ -32,7 +38,7 @@ METHODS: Final = {
     "/moto-api/reset": ("POST",),
     "/_elasticq/faults": ("GET", "POST", "DELETE"),
 }
-CLOSED: Final = "testing.enabled is off: this server takes no orders from tests."
+CLOSED: Final = "testing.enabled is off, so this server refuses the pages for tests."
 EVERYBODY: Final = "*"
 
 T = TypeVar("T")
@@ -57,8 +63,24 @@ class _FaultRow(Struct):
     order: Order
 
 
+async def serve(context: ServerContext, asked: Asked) -> web.Response:
+    """Return the answer of a testing page, as plain JSON."""
+    method, path = asked.request.method, asked.path
+    try:
+        caller = admit(context, asked)
+        if not context.has_testing:
+            raise AccessDenied(CLOSED)
+        invocation_key = invocation(*caller, path, asked.head.invocation_id, asked.body)
+        status, answer = await TestingPages(context).answer(method, path, asked.body, caller, invocation_key)
+    except SqsError as error:
+        status, answer = error.status, {"code": error.code, "message": error.message}
+    except RuntimeStopped:
+        status, answer = 503, {"code": "ServiceUnavailable", "message": STOPPING_TEXT}
+    return web.Response(status=status, body=msgspec.json.encode(answer), content_type="application/json")
+
+
 class TestingPages:
-    """Answers each page by a status and an object for JSON."""
+    """The handlers of the testing pages. Each answers a status and an object for JSON."""
 
     __test__ = False  # for pytest
 
@@ -68,12 +90,12 @@ class TestingPages:
     async def answer(
         self, method: str, path: str, body: bytes, caller: tuple[str, str], invocation: bytes
     ) -> tuple[int, object]:
-        """Return status and object. Raises the SqsError that the client gets.
+        """Return status and object. Raise the SqsError that the client gets.
 
-        caller: principal and owner; invocation: what all attempts of one SDK call share, empty without.
+        caller: principal and owner. invocation: the key that all attempts of one SDK call share; empty for none.
         """
         if method not in METHODS[path]:
-            return 405, {"message": f"{path} takes {' and '.join(METHODS[path])}."}
+            return 405, {"message": f"{path} allows only {' and '.join(METHODS[path])}."}
         match path:
             case "/_elasticq/clock":
                 return 200, await self._clock(method, body, caller, invocation)
@@ -89,7 +111,7 @@ class TestingPages:
         self, method: str, body: bytes, caller: tuple[str, str], invocation: bytes
     ) -> dict[Literal["time"], float]:
         if method == "GET":
-            return {"time": self._context.runtime.status().time_ms / 1_000}
+            return {"time": self._context.runtime.time_ms() / 1_000}
         advance_ms = round(_read(body, _Clock).advance * 1_000)
         result = await self._execute(AdvanceClock(advance_ms), caller, invocation)
         assert isinstance(result, ClockResult)
@@ -99,7 +121,7 @@ class TestingPages:
         own = account_of(caller[1])
         if account != own and self._is_strict:
             if account != EVERYBODY:
-                raise AccessDenied("An account resets its own queues only.")
+                raise AccessDenied("An account can reset its own queues only.")
             account = own
         deleted, is_more = 0, True
         while is_more:
@@ -132,7 +154,7 @@ class TestingPages:
             return {"faults": [_row(fault) for fault in faults.remove(_read(body, _Removal).id)]}
         order = _read(body, Order)
         if order.action != "*" and order.action not in self._context.meter.counts:
-            raise InvalidParameterValue(f"{order.action} is no action of SQS.")
+            raise InvalidParameterValue(f"{order.action} is not an action of SQS.")
         if self._is_strict:
             order = msgspec.structs.replace(order, account=account_of(caller[1]))
         try:
@@ -146,7 +168,7 @@ def _row(fault: Fault) -> _FaultRow:
 
 
 def _read(body: bytes, kind: Callable[..., T]) -> T:
-    """Decode a body as a ``kind``; an empty one counts as an empty object. Raises InvalidParameterValue."""
+    """Return a body decoded as a ``kind``; an empty body counts as ``{}``. Raise InvalidParameterValue."""
     try:
         return msgspec.json.decode(body or b"{}", type=kind)  # type: ignore[no-any-return]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -1,10 +1,10 @@
-"""Who belongs to the cluster, and how members meet: founding, joining, what keeps this one from being ready.
+"""The members of the cluster, and how members meet: founding, joining, and what keeps this member from being ready.
 
-What members say when they meet fills an address book; quorum counts the voters
-in the log. ``nodes`` fresh members that have all met found a cluster: the one
-with the lowest id writes the first entry, the same for all, and each is a voter
-from the moment it has it. A member that meets a
-cluster before that joins it as a learner.
+The greetings of members fill an address book. Quorum counts the voters in the log.
+
+When ``nodes`` fresh members have all met, they found a cluster. The member with the lowest id writes the first entry,
+which is the same for all. Each of them is a voter as soon as it has that entry. A member that meets a cluster before
+that joins the cluster as a learner.
 """
 
 from elasticq.engine.stored import mutations as m
@@ -18,21 +18,23 @@ from elasticq.replication.records import Entry, Voter
 from elasticq.replication.replica import Replica
 from elasticq.replication.seeded_random import SeededRandom
 
-FEATURE_LEVEL = 1  # of a cluster that is founded: all members understand that much
-GREETED_LEVEL = 2  # of this version; from 2 on members answer questions over links
-FOUNDING_TERM = 1  # nobody is master in it
+FEATURE_LEVEL = 1  # of a cluster when it is founded: all members understand this level
+GREETED_LEVEL = 2  # of this version; from level 2 on, members answer questions over links
+FOUNDING_TERM = 1  # a term without a master
 
 
 class Members:
-    """Knows which members there are and which are linked; lets ``replica`` found or join a cluster.
+    """The known members and the linked ones. It lets ``replica`` found or join a cluster.
 
-    was_voter: this member is a voter, or was one by an entry that it had; was_removed: it was taken out of the voters.
+    was_voter: this member is a voter, or was one by an entry that it had.
+    was_removed: this member was removed from the voters.
     """
 
     def __init__(
         self, settings: NodeSettings, replica: Replica, random: SeededRandom, *, was_removed: bool = False
     ) -> None:
-        """``was_removed``: this member knew, in an earlier life, that it was taken out."""
+        """Create the address book. ``was_removed`` is the stored fact that this member was removed before its
+        restart."""
         self._settings = settings
         self._replica = replica
         self._random = random
@@ -43,15 +45,15 @@ class Members:
         self.was_voter = replica.membership.has_been_voter
         self._voters_index = min(replica.membership.index, replica.commit_index)
 
-    # --- what this member says and hears ------------------------------------------
+    # --- greetings ----------------------------------------------------------------
 
     @property
     def is_fresh(self) -> bool:
-        return self._is_nowhere and self._replica.term == 0
+        return self._is_blank and self._replica.term == 0
 
     @property
-    def _is_nowhere(self) -> bool:
-        """True if this member has no log and no cluster; it may have a term, of one that it was joining."""
+    def _is_blank(self) -> bool:
+        """Return whether this member has no log and no cluster. It may have a term from an unfinished join."""
         replica = self._replica
         return replica.log.last_index == 0 and not replica.voters and not replica.cluster
 
@@ -76,7 +78,10 @@ class Members:
         )
 
     def met(self, peer: Peer, now_ms: int) -> None:
-        """Take the greeting of another member, its first or a renewed one; a cluster may be founded or joined by it."""
+        """Handle the greeting of another member, its first one or a renewed one.
+
+        It may lead to founding or joining a cluster.
+        """
         if peer.cluster_name != self._settings.cluster_name or peer.id == self._settings.member_id:
             return
         self.peers[peer.id] = peer
@@ -94,14 +99,14 @@ class Members:
             replica.known_peers.add(peer.id)
 
     def _forget_strangers(self) -> None:
-        """Forget the members that are neither linked nor voters if more than ``PEERS_MAX`` are known."""
+        """Forget the members that are neither linked nor voters if more than ``PEERS_MAX`` members are known."""
         if len(self.peers) > PEERS_MAX:
             kept = self.linked.union(self._replica.voters)
             self.peers = {each: peer for each, peer in self.peers.items() if each in kept}
 
     @property
     def reached_voters(self) -> int:
-        """How many voters are linked with this member, itself counted in if it is one."""
+        """Return how many voters are linked with this member, itself included if it is a voter."""
         replica = self._replica
         return sum(other in self.linked for other in replica.others) + replica.membership.is_voter
 
@@ -110,9 +115,12 @@ class Members:
         return [self.peers[each] for each in sorted(self.linked)]
 
     def lost(self, member_id: str, now_ms: int) -> None:
-        """The link to a member broke: with one member or cluster less, founding or joining may be possible now."""
+        """Handle the loss of the link to a member.
+
+        Without that member or its cluster, founding or joining may be possible.
+        """
         self.linked.discard(member_id)
-        if self._is_nowhere:
+        if self._is_blank:
             clusters = self._clusters_met()
             if len(clusters) == 1:
                 self._replica.cluster = clusters.pop()
@@ -125,8 +133,8 @@ class Members:
         self._replica.known_peers |= {each for each in self.linked if self.peers[each].cluster == cluster}
 
     def _meet_cluster(self, peer: Peer) -> None:
-        """A member without a cluster joins the one that it meets, unless there are two."""
-        if self._is_nowhere and len(self._clusters_met()) == 1:
+        """Let a member without a cluster join the cluster of ``peer``, unless it has met two clusters."""
+        if self._is_blank and len(self._clusters_met()) == 1:
             self._replica.cluster = peer.cluster
 
     def _clusters_met(self) -> set[str]:
@@ -139,9 +147,10 @@ class Members:
         return sorted((*fresh, self.introduce()), key=lambda peer: peer.id)
 
     def _found_if_complete(self, now_ms: int) -> None:
-        """Found the cluster if all of ``nodes`` have met and agree, and this member has the lowest id.
+        """Found the cluster if all ``nodes`` members have met and agree, and this member has the lowest id.
 
-        The time of the first entry is 0: cluster time never falls below an entry's, and one wall clock may be wrong.
+        The time of the first entry is 0, because cluster time never falls below an entry's time and one wall clock may
+        be wrong.
         """
         founders = self._founders()
         if self.trouble or len(founders) != self._settings.nodes or founders[0].id != self._settings.member_id:
@@ -154,9 +163,9 @@ class Members:
             self._pass_on_founding(peer.id)
 
     def accepts(self, found: Found) -> bool:
-        """True if the entry names this fresh member and exactly ``nodes`` voters.
+        """Return whether the entry names this fresh member and exactly ``nodes`` voters.
 
-        Raises FrameError for an entry that founds no cluster.
+        Raise FrameError for an entry that does not found a cluster.
         """
         voters = found.entry.voters or ()
         if [type(mutation) for mutation in read_payload(found.entry)] != [m.ClusterFounded]:
@@ -170,9 +179,9 @@ class Members:
         )
 
     def is_ours(self, message: AnyMessage) -> bool:
-        """True if ``message`` is of this member's cluster, or founds one that names this member.
+        """Return whether ``message`` comes from this member's cluster, or founds a cluster that names this member.
 
-        Raises FrameError for a Found whose entry founds no cluster.
+        Raise FrameError for a Found whose entry does not found a cluster.
         """
         if type(message) is Found:
             return self.accepts(message)
@@ -182,10 +191,10 @@ class Members:
         return bool(cluster) or self._replica.membership.is_voter
 
     def founded(self) -> None:
-        """Take the cluster id from the log's first entry, if it is there, whether its commit is known here or not.
+        """Set the cluster id from the log's first entry, if the log has it, even if its commit is unknown here.
 
-        All founders have the same entry. A learner got it from a master that had committed it; one that stopped before
-        it heard of the commit would otherwise belong to no cluster, and could not join one as a fresh member either.
+        All founders have the same entry, and a learner got it from a master that had committed it. A learner may stop
+        before it hears of the commit. Without this rule it would belong to no cluster and could not join one.
         """
         entry = self._founding_entry() if self._replica.membership.is_voter else self._first_entry()
         first = m.decode(entry.payload)[0] if entry is not None else None
@@ -206,14 +215,14 @@ class Members:
             self._replica.send_founding(to, entry)
 
     def voters_changed(self, *, is_voter: bool) -> None:
-        """Another entry is now the log's newest that names voters; ``is_voter``: it names this member."""
+        """Note a new newest log entry that names voters. ``is_voter``: it names this member."""
         if is_voter:
             self.was_voter, self.was_removed = True, False
 
     def commit_moved(self) -> bool:
-        """Return True if an entry that names the voters was committed since this was called last.
+        """Return whether an entry that names the voters was committed since the last call of this function.
 
-        Set ``was_removed`` if this member was a voter, and that entry leaves it out.
+        Set ``was_removed`` if this member was a voter, and that entry does not name it.
         """
         replica = self._replica
         membership = replica.membership
@@ -224,21 +233,21 @@ class Members:
         is_news, self._voters_index = membership.index != self._voters_index, membership.index
         return is_news
 
-    # --- what is wrong ----------------------------------------------------------------
+    # --- problems ---------------------------------------------------------------------
 
     @property
     def trouble(self) -> str:
-        """Why this member cannot become part of a cluster, and what to do; empty if nothing is wrong."""
+        """Return why this member cannot join or found a cluster, and what to do; empty if nothing is wrong."""
         replica = self._replica
         if self.was_removed:
             return (
-                "this member was removed from the cluster; stop it, or empty its data directory to let it join anew "
+                "this member was removed from the cluster; stop it, or empty its data directory to let it join again "
                 "(docs/operations.md: Remove)"
             )
         others = self._clusters_met() - {replica.cluster}
         if others and replica.cluster:
             return (
-                f"another cluster ({', '.join(sorted(others))}) goes by the same name: "
+                f"another cluster ({', '.join(sorted(others))}) has the same name: "
                 "give one of them another --cluster-name, or empty the data directories of its members"
             )
         if len(others) > 1:
@@ -252,14 +261,14 @@ class Members:
         founders = self._founders()
         contradicting = sorted({peer.nodes for peer in founders} - {nodes})
         if contradicting:
-            return f"--nodes contradicts: {nodes} here, {contradicting[0]} elsewhere: start all with the same number"
+            return f"--nodes differs: {nodes} here, {contradicting[0]} elsewhere: start all with the same number"
         if len(founders) > nodes:
             names = ", ".join(peer.name for peer in founders)
-            return f"{len(founders)} fresh members ({names}) for --nodes {nodes}: stop the ones that shall join later"
+            return f"{len(founders)} fresh members ({names}) for --nodes {nodes}: stop those that are to join later"
         return ""
 
     def waiting_for(self) -> str:
-        """Why this member is not a full part of a cluster yet; empty if nothing is missing."""
+        """Return why this member is not a full part of a cluster yet; empty if nothing is missing."""
         if self.trouble:
             return self.trouble
         replica = self._replica
@@ -269,13 +278,13 @@ class Members:
             old = self.predecessor(self._settings.member_id)
             if old and not self._settings.volatile:
                 name = name_of(old)
-                return f"a learner under the name of {old}: 'elasticq cluster replace {name}' puts it in its place"
+                return f"a learner with the name of {old}: 'elasticq cluster replace {name}' replaces that voter"
         return ""
 
     # --- names ------------------------------------------------------------------------
 
     def predecessor(self, member_id: str) -> str:
-        """The id of the voter with the same name as the non-voter ``member_id``; empty if there is none."""
+        """Return the id of the voter with the same name as the non-voter ``member_id``; empty if there is none."""
         replica = self._replica
         if member_id in replica.voters:
             return ""
@@ -293,7 +302,7 @@ class Members:
         return tuple(self._status(each) for each in sorted(known))
 
     def proxies(self) -> tuple[str, ...]:
-        """The names of the proxies that are linked."""
+        """Return the names of the linked proxies."""
         return tuple(sorted(self.peers[each].name for each in self.linked if self.peers[each].is_proxy))
 
     def _status(self, member_id: str) -> MemberStatus:
@@ -331,7 +340,7 @@ class Members:
 
 
 def read_payload(entry: Entry) -> list[m.Mutation]:
-    """The mutations of an entry that another member sent. Raises FrameError for one that cannot be applied."""
+    """Return the mutations of an entry that another member sent. Raise FrameError for one that cannot be applied."""
     try:
         mutations = m.decode(entry.payload)
         validate_mutations(mutations, entry.index, len(entry.voters or ()))
@@ -341,10 +350,10 @@ def read_payload(entry: Entry) -> list[m.Mutation]:
 
 
 def name_of(member_id: str) -> str:
-    """The name in a member id, which is the name, a dash and random hex digits."""
+    """Return the name in a member id, which is the name, a dash and random hex digits."""
     return member_id.rpartition("-")[0] or member_id
 
 
 def founding(random: SeededRandom) -> m.ClusterFounded:
-    """The mutation that founds a cluster, with a new cluster id and a new key for receipt handles."""
+    """Return the mutation that founds a cluster, with a new cluster id and a new key for receipt handles."""
     return m.ClusterFounded(random.token(b"cluster", 16).hex(), random.token(b"mac", 32), FEATURE_LEVEL)

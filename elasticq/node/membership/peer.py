@@ -1,4 +1,4 @@
-"""What a member tells of itself when it meets another: an entry of the address book, which gives no vote."""
+"""The greeting that a member sends when it meets another one: an entry of the address book, which gives no vote."""
 
 from msgspec import Struct
 
@@ -8,14 +8,20 @@ from elasticq.model.ranges import ClusterId, Count, MemberId, PeerText
 class Peer(Struct, array_like=True, frozen=True, gc=False):
     """The greeting of one process.
 
-    id: its member id; name: its ``--node-id``; incarnation: new at each start of the process;
-    cluster_name: only members with the same one talk; cluster: the cluster id, empty until it belongs to one;
-    nodes: how many shall form the cluster (0: it only joins); is_fresh: no log, no vote, no cluster;
-    address: host:port of its peer port; http, admin: URLs of its other ports, empty if there is none;
-    level: the newest feature level that it understands; is_proxy: it stores nothing, never votes and belongs to no
-    cluster, and is told who is master; region: its ``node.region``, empty from versions that do not tell it;
-    has_one_region: its ``node.single_region``; http_port: where it listens for SQS, which ``http`` need not name; 0
-    from versions that do not tell it.
+    id: its member id.
+    name: its ``--node-id``.
+    incarnation: new at each start of the process.
+    cluster_name: only members with the same name communicate.
+    cluster: the cluster id; empty until the process belongs to a cluster.
+    nodes: how many members are to form the cluster (0: this member only joins).
+    is_fresh: the member has no log, no vote and no cluster.
+    address: host:port of its peer port.
+    http, admin: URLs of its other ports; empty without them.
+    level: the newest feature level that it understands.
+    is_proxy: it stores nothing, never votes and belongs to no cluster. Members report the master to it.
+    region: its ``node.region``; empty from versions that do not send it.
+    has_one_region: its ``node.single_region``.
+    http_port: its SQS port, which ``http`` need not name; 0 from versions that do not send it.
     """
 
     id: MemberId

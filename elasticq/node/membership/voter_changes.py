@@ -1,6 +1,7 @@
-"""Changes of the voters, one at a time: what the operator orders, and members that come back under an old name.
+"""Changes of the voters, one at a time: orders of the operator, and members that restarted under an old name.
 
-An order is answered when its entry is committed. Replacing takes two entries: the old voter goes, the new one comes.
+An order is answered when its entry is committed. A replacement takes two entries: the first one removes the old voter,
+and the second one adds the new voter.
 """
 
 from typing import Final
@@ -14,7 +15,7 @@ from elasticq.node.settings import NodeSettings
 from elasticq.replication.records import Voter
 from elasticq.replication.replica import MASTER, Replica
 
-CAUGHT_UP_ENTRIES = 1_000  # a learner no further behind than this may become a voter
+CAUGHT_UP_ENTRIES = 1_000  # a learner that is no further behind than this may become a voter
 NOT_THE_MASTER: Final = "this member is not the master: ask the master"
 
 
@@ -28,7 +29,7 @@ class _Promise(Struct):
 
 
 class VoterChanges:
-    """Says which voters are to be proposed; ``answered`` are orders whose answers may leave."""
+    """The changes of voters that are to be proposed. ``answered`` holds the orders whose answers may leave."""
 
     def __init__(self, settings: NodeSettings, replica: Replica, members: Members) -> None:
         self._settings = settings
@@ -36,10 +37,10 @@ class VoterChanges:
         self._members = members
         self.answered: list[tuple[Ticket, OrderOutcome]] = []
         self._promises: list[_Promise] = []
-        self._replacing: dict[str, tuple[str, Ticket | None]] = {}  # new id -> (old id, who asked)
+        self._replacing: dict[str, tuple[str, Ticket | None]] = {}  # new id -> (old id, ticket of the order, if any)
 
     def order(self, order: Order, ticket: Ticket) -> tuple[Voter, ...] | None:
-        """The voters to propose for an order; None if it is refused, or carried out later by ``next_change``."""
+        """Return the voters to propose for an order; None if it is refused, or carried out later by ``next_change``."""
         if self._replica.role != MASTER:
             self._refuse(ticket, NOT_THE_MASTER)
             return None
@@ -57,7 +58,7 @@ class VoterChanges:
         if not learner:
             self._refuse(ticket, f"{name} is no learner: start it with this cluster's seeds first")
         elif old := self._members.predecessor(learner):
-            self._refuse(ticket, f"{learner} has come under the name of the voter {old}: give the order 'replace'")
+            self._refuse(ticket, f"{learner} has the name of the voter {old}: use 'replace'")
         elif not self.has_caught_up(learner):
             self._refuse(ticket, f"{name} has not caught up yet: try again")
         elif self._may_change(ticket):
@@ -80,9 +81,9 @@ class VoterChanges:
         old = self._find(name, self._replica.voters)
         new = next((each for each in self._candidates if old and self._members.predecessor(each) == old), "")
         if not old and self._find(name, tuple(self._candidates)):
-            return self._add(name, ticket)  # the old one was taken out before the mastership moved
+            return self._add(name, ticket)  # the old voter was removed before the mastership moved
         if not new:
-            self._refuse(ticket, f"no member has come under the name of {name}")
+            self._refuse(ticket, f"no new member has the name of {name}")
         elif old in self._members.linked:
             self._refuse(ticket, f"{old} is alive")
         elif not self.has_caught_up(new):
@@ -98,9 +99,9 @@ class VoterChanges:
         return is_near and not progress.probing and not progress.offered_index and progress.match_index > 0
 
     def next_change(self) -> tuple[Voter, ...] | None:
-        """The voters to propose next to replace a member by the one that came under its name; None if there are none.
+        """Return the voters to propose next to replace a voter by the member with its name; None without such a change.
 
-        The dead one goes first: were the new one added before and died again, the quorum would be out of reach.
+        The dead voter is removed first. If the new one were added first and died, the quorum could be out of reach.
         """
         replica = self._replica
         if not replica.may_change():
@@ -120,9 +121,10 @@ class VoterChanges:
         return None
 
     def _replace_volatile(self) -> None:
-        """A memory-only member that restarted replaces its predecessor by itself.
+        """Let a memory-only member that restarted replace its predecessor without an order.
 
-        Its predecessor may be removed already, if the mastership moved meanwhile: then the voters are too few.
+        If the mastership moved in between, its predecessor may be removed already. Then there are fewer voters than
+        ``nodes``.
         """
         is_short = len(self._replica.voters) < self._settings.nodes
         for learner in self._candidates:
@@ -134,7 +136,7 @@ class VoterChanges:
                 return
 
     def refuse_transfer(self, name: str, ticket: Ticket) -> None:
-        """Tell why the mastership is not handed over to ``name``, or to anybody where no name was given."""
+        """Refuse to hand over the mastership to ``name`` (empty: any voter), and give the reason."""
         if self._replica.role != MASTER:
             self._refuse(ticket, NOT_THE_MASTER)
         elif not self._replica.others:
@@ -142,10 +144,10 @@ class VoterChanges:
         elif name and not self.other_voter(name):
             self._refuse(ticket, f"{name} is not one of the other voters, which 'elasticq cluster status' shows")
         else:
-            self._refuse(ticket, "this member is only taking the mastership over: try again")
+            self._refuse(ticket, "this member is still taking over the mastership: try again")
 
     def other_voter(self, name: str) -> str:
-        """The id of the other voter called ``name``; empty if there is none."""
+        """Return the id of the other voter called ``name``; empty if there is none."""
         return self._find(name, self._replica.others)
 
     def _find(self, name: str, among: tuple[str, ...]) -> str:
@@ -156,7 +158,7 @@ class VoterChanges:
 
     @property
     def _candidates(self) -> list[str]:
-        """Learners that are there. Others are known for a while: voters that were taken out, learners that died."""
+        """Return the linked learners. Removed voters and dead learners stay known for a while, but are not linked."""
         return [each for each in self._replica.tracker.learners if each in self._members.linked]
 
     def _may_change(self, ticket: Ticket) -> bool:
@@ -199,5 +201,5 @@ class VoterChanges:
         self._replacing.clear()
 
     def refuse_lost(self, ticket: Ticket) -> None:
-        """Answer an order that this member cannot finish as it is not the master any more."""
-        self._refuse(ticket, "the mastership was lost meanwhile: look at the status and try again")
+        """Refuse an order that this member cannot finish, because it is not the master any more."""
+        self._refuse(ticket, "the mastership was lost meanwhile: check the status and try again")

@@ -1,4 +1,4 @@
-"""What a member is busy with in the background, for people: from what it knows already. It changes nothing."""
+"""The background work of a member as people can see it. It reads known facts and changes nothing."""
 
 from collections.abc import Mapping
 from itertools import islice
@@ -21,18 +21,19 @@ MOVE, DELIVERY, REMOVAL, RECLAIM, SWEEP, TRANSFER, FETCH = (
 
 
 class Task(Struct, gc=False):
-    """Something that goes on in steps.
+    """One piece of work that continues in steps.
 
-        move        a message move task; done, left: messages; rate: messages a second at most, 0: as fast as they go
-        delivery    a publish to more subscriptions than an entry holds; left: subscriptions that wait for it
-        removal     the subscriptions of deleted topics go; left: how many
-        reclaim     the memory of purged messages is given back; left: messages and rows of messages
-        sweep       expired messages go, and more wait than a step takes
-        transfer    a member takes the state, as the log does not reach back to what it has; left: entries to catch up
-        fetch       this member takes the state
+        move        a message move task; done, left: messages; rate: messages a second at most, 0: unlimited
+        delivery    a publish to more subscriptions than one entry holds; left: subscriptions without their copy
+        removal     the removal of the subscriptions of deleted topics; left: how many
+        reclaim     the release of the memory of purged messages; left: messages and rows of messages
+        sweep       the removal of expired messages, of which more wait than one step removes
+        transfer    the state goes to a member that needs entries before the log's begin; left: entries to catch up
+        fetch       this member fetches the state from another one
 
-    owner, name: of the queue or topic; the name alone of a member. to: the ARN to which a move goes, empty where
-    each message goes back to where it came from. What a kind does not tell is None.
+    owner, name: of the queue or topic; only the name of a member.
+    to: the ARN of the destination of a move; empty if each message returns to its source.
+    A field that a kind does not have is None.
     """
 
     kind: str
@@ -46,7 +47,7 @@ class Task(Struct, gc=False):
 
 
 def of_state(state: State, limit: int) -> list[Task]:
-    """Return tasks that every member knows of and the master does, with ``limit`` of a kind at most."""
+    """Return up to ``limit`` tasks of each kind that every member knows of and the master carries out."""
     tasks = [
         Task(
             MOVE,
@@ -78,7 +79,11 @@ def of_state(state: State, limit: int) -> list[Task]:
 def of_member(
     followers: Mapping[str, Progress], commit_index: int, source: str | None, *, is_sweep_behind: bool
 ) -> list[Task]:
-    """Return what only this member knows of. followers: those of a master; source: of the snapshot that it takes."""
+    """Return the tasks that only this member knows of.
+
+    followers: those of a master.
+    source: the member whose snapshot this member fetches, if any.
+    """
     tasks = [
         Task(TRANSFER, name=name_of(member), left=max(0, commit_index - progress.match_index))
         for member, progress in followers.items()

@@ -1,6 +1,6 @@
-"""Tells the operator's log what happens to the cluster, each thing once: elections, masters, members, read-only times.
+"""The operator's log of the cluster: each election, master, member and read-only time is logged once.
 
-The parts of the node say when to look; what was told already is kept here. It changes no other part.
+The parts of the node call it when something may have changed. It remembers what it logged and changes no other part.
 """
 
 from elasticq.node.effects import Effects
@@ -11,7 +11,7 @@ from elasticq.replication.replica import CANDIDATE, MASTER, Replica
 
 
 class EventLog:
-    """Fills ``effects.news``."""
+    """The log lines of the cluster, which it adds to ``effects.news``."""
 
     __slots__ = ("_cluster", "_effects", "_is_read_only", "_learners", "_master", "_members", "_replica", "_voters")
 
@@ -20,9 +20,9 @@ class EventLog:
         self._members = members
         self._effects = effects
         self._cluster = replica.cluster
-        self._master: tuple[str, int] | None = None  # who was told to be master, and of which term
+        self._master: tuple[str, int] | None = None  # (master, term) as logged last
         self._is_read_only = False
-        self._learners: set[str] = set()  # of this master
+        self._learners: set[str] = set()  # learners of this master
         self._voters = tuple(voter.id for voter in replica.membership.committed_voters)
 
     def _tell(self, event: str, text: str, *, is_warning: bool = False) -> None:
@@ -31,7 +31,7 @@ class EventLog:
     # --- elections ------------------------------------------------------------------
 
     def campaigned(self, event: Campaigned) -> None:
-        """This member asks for votes, or whether it would get them."""
+        """Log that this member asks for votes. Do not log a pre-vote, which only asks whether it would get them."""
         if self._replica.others and not event.is_pre_vote:
             why = "as the master hands over" if event.is_asked else "as no master was heard"
             self._tell("election", f"This member stands for master of term {event.term}, {why}.")
@@ -45,7 +45,10 @@ class EventLog:
         self._tell("mastership_gained", f"This member was elected master of term {replica.term}, by {votes}.")
 
     def lost_mastership(self, reason: str, *, is_handed_over: bool) -> None:
-        """``reason``: why the replica stepped down; a hand-over is meant, so nobody needs to look at it."""
+        """Log that this member is not the master any more.
+
+        ``reason``: why the replica stepped down. A hand-over is intended, so it is no warning.
+        """
         text = f"This member is master no more: {reason}."
         if is_handed_over:
             text = f"This member is master no more, as it hands the mastership over: {reason}."
@@ -54,7 +57,7 @@ class EventLog:
     # --- the cluster ----------------------------------------------------------------
 
     def look(self) -> None:
-        """Tell of another cluster, of another master, and of a time in which nobody can write here."""
+        """Log a new cluster, a new master, and the begin or end of a time in which nobody can write here."""
         replica = self._replica
         if replica.cluster != self._cluster:
             self._tell_cluster()
@@ -81,10 +84,10 @@ class EventLog:
         elif len(replica.voters) > 1:
             self._tell("founded", f"The cluster {replica.cluster} was founded by {_names(replica.voters)}.")
 
-    # --- who belongs to it ----------------------------------------------------------
+    # --- members ----------------------------------------------------------------------
 
     def members_changed(self) -> None:
-        """Tell of members that a master now sends its log to, though they are no voters."""
+        """Log the learners to which this master has begun to send its log."""
         replica = self._replica
         if replica.role != MASTER:
             return
@@ -94,7 +97,7 @@ class EventLog:
         self._learners = learners
 
     def voters_committed(self) -> None:
-        """Tell who became a voter, and who is none any more, by entries that are committed now."""
+        """Log which members became voters and which ceased to be voters, by entries that are committed."""
         before, self._voters = self._voters, tuple(voter.id for voter in self._replica.membership.committed_voters)
         if not before:
             return

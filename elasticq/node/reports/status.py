@@ -1,4 +1,4 @@
-"""What a member tells of itself: whether it is ready, where its log stands, which leases it knows."""
+"""The status of a member: whether it is ready, its log indexes, and the leases that it knows."""
 
 from itertools import islice
 
@@ -17,7 +17,7 @@ from elasticq.replication.replica import MASTER, Replica
 
 
 class StatusReport:
-    """Reads the parts of a node and changes none of them."""
+    """The status of one member, read from the parts of its node. It changes none of them."""
 
     __slots__ = (
         "_clock",
@@ -57,7 +57,7 @@ class StatusReport:
         self._set_aside = set_aside
 
     def status(self, now_ms: int, groups_max: int) -> NodeStatus:
-        """What ``/ready`` and ``/cluster`` tell of this member."""
+        """Return the status that ``/ready`` and ``/cluster`` show for this member."""
         replica = self._replica
         is_ready = self._is_ready()
         return NodeStatus(
@@ -89,7 +89,7 @@ class StatusReport:
         )
 
     def _is_ready(self) -> bool:
-        """True if this member executes calls, or passes them on to a master that it follows."""
+        """Return whether this member executes calls, or passes them on to a master that it follows."""
         replica = self._replica
         if self._members.waiting_for():
             return False
@@ -102,7 +102,7 @@ class StatusReport:
         return "catching up: a snapshot is being taken" if self._replica.wanted else self._forwarder.unready_reason()
 
     def leases(self, now_ms: int, limit: int) -> list[LeaseStatus]:
-        """Up to ``limit`` leases as this member knows them: the living ones, and then those that ended last."""
+        """Return up to ``limit`` leases known here: first the active ones, then those that ended last."""
         state, time_ms = self._state, self._clock.time_ms(now_ms)
         found = []
         for key, lease in islice(state.leases.newest(), limit):
@@ -126,7 +126,7 @@ class StatusReport:
         return found
 
     def _groups(self, now_ms: int, limit: int) -> tuple[GroupStatus, ...]:
-        """Up to ``limit`` consumer groups as this member knows them, the oldest first."""
+        """Return up to ``limit`` consumer groups that this member knows, the oldest first."""
         time_ms = self._clock.time_ms(now_ms)
         return tuple(_group_status(each, time_ms) for each in islice(self._state.groups.by_number.values(), limit))
 

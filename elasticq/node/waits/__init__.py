@@ -1,1 +1,1 @@
-"""The reasons for which a call waits, one per module."""
+"""The waits of calls: one module for each reason why a call waits."""

@@ -1,7 +1,9 @@
-"""Backpressure on sends: they are refused while storage is full, and wait while too many contents are not on disk yet.
+"""Backpressure on sends: the master refuses sends while storage is full, and delays them while the disk is behind.
 
-No bound is checked while ``is_watching`` is False. It becomes True where a
-bound may have been passed, and False again when a check finds room.
+A send waits while too many message contents exist in memory only and are not yet in the rows on disk.
+
+The executor checks no bound while ``is_watching`` is False. It becomes True when a bound may have been passed. It
+becomes False when a check finds space.
 """
 
 from collections import deque
@@ -17,26 +19,35 @@ from elasticq.node.content_cache import ContentCache
 from elasticq.node.outputs import Reply, Ticket
 
 RELEASED_AT_ONCE: Final = 100
-"""Others get their turn after so many messages."""
+"""The number of messages after which ``released`` pauses, so that other calls can run."""
 
 
 class SendBackpressure:
-    """``full_reason`` says why the disk takes no more messages; it is None while there is space."""
+    """The sends that wait for space, and the rules for new ones.
+
+    ``full_reason`` is the reason why the disk takes no more messages. It is None while the disk has space.
+    """
 
     __slots__ = ("_bytes_max", "_content_cache", "_held", "_replies", "_state", "full_reason", "is_watching")
 
     def __init__(self, state: State, content_cache: ContentCache, replies: list[Reply], memory_bytes_max: int) -> None:
-        """``memory_bytes_max`` bounds the message contents that are kept in memory only; 0 means no bound."""
+        """Create it without waiting sends.
+
+        ``memory_bytes_max`` bounds the message contents of a memory-only member. 0 means no bound.
+        """
         self._state = state
         self._content_cache = content_cache
         self._replies = replies
         self._bytes_max: float = memory_bytes_max or inf
-        self._held: deque[tuple[Call, Ticket]] = deque()  # sends that wait for the rows on disk
+        self._held: deque[tuple[Call, Ticket]] = deque()  # sends that wait until the rows on disk hold more contents
         self.full_reason: str | None = None
         self.is_watching = False
 
     def hold(self, call: Call, ticket: Ticket) -> bool:
-        """Refuse a send or let it wait; returns False if the call is no send or has room, and may be executed."""
+        """Refuse a send or let it wait. Return False if the call may be executed now.
+
+        That is so if the call is no send, or if there is space for it.
+        """
         if not isinstance(call.command, (SendMessage, SendMessageBatch, Publish, PublishBatch)):
             return False
         reason = self.full_reason or self._memory_full_reason()
@@ -49,7 +60,7 @@ class SendBackpressure:
         return self.is_watching
 
     def _memory_full_reason(self) -> str:
-        """Why a send is refused; empty if memory has room."""
+        """Return why a send is refused, or an empty text if memory has space."""
         if self._state.contents_bytes <= self._bytes_max:
             return ""
         return "Memory for messages is full (storage.memory_max_mb)."
@@ -63,16 +74,22 @@ class SendBackpressure:
             self.is_watching = True
 
     def look(self) -> None:
-        """Check again, as rows on disk moved on, or the disk became full or free; ``released`` gives sends to retry."""
+        """Check the bounds again. Call this when the rows on disk advanced, or when the disk became full or free.
+
+        The caller then retries the sends that ``released`` yields.
+        """
         self.is_watching = self.full_reason is not None or self._content_cache.is_full
 
     @property
     def may_release(self) -> bool:
-        """Whether a send waits that need not wait any longer."""
+        """Return whether a waiting send can go on: to be executed, or to be refused because the disk is full."""
         return bool(self._held) and (self.full_reason is not None or not self._content_cache.is_full)
 
     def released(self) -> Iterator[tuple[Call, Ticket]]:
-        """Remove and yield the sends that need not wait any longer, the oldest first, of RELEASED_AT_ONCE messages."""
+        """Remove and yield sends that need not wait any longer, the oldest first.
+
+        Stop after RELEASED_AT_ONCE messages.
+        """
         left = RELEASED_AT_ONCE
         while left > 0 and self.may_release:
             call, ticket = self._held.popleft()
@@ -80,7 +97,7 @@ class SendBackpressure:
             yield call, ticket
 
     def give_up(self) -> list[tuple[Call, Ticket]]:
-        """Remove and return all sends that wait here."""
+        """Remove and return all waiting sends."""
         held = list(self._held)
         self._held.clear()
         return held

@@ -1,4 +1,7 @@
-"""Heartbeats of consumers of groups that wait at the master until what their consumer holds changes."""
+"""Waiting heartbeats of consumers of consumer groups.
+
+Each waits at the master until the assignment of its consumer changes.
+"""
 
 from heapq import heappop, heappush
 
@@ -7,9 +10,11 @@ from elasticq.node.outputs import Ticket
 
 
 class WaitingHeartbeat:
-    """One waiting heartbeat; ``consumer``: the number of its consumer.
+    """One waiting heartbeat.
 
-    hold_ms: how long the session that it renewed lets its consumer act; it may have been made longer meanwhile.
+    consumer: the number of its consumer.
+    hold_ms: how long the consumer may act after this heartbeat renewed its session. The session may have become longer
+        since then.
     """
 
     __slots__ = ("call", "consumer", "deadline_ms", "hold_ms", "ticket")
@@ -23,7 +28,7 @@ class WaitingHeartbeat:
 
 
 class Heartbeats:
-    """The heartbeats that wait, one of each consumer. Deadlines are boot-clock ms."""
+    """The waiting heartbeats, at most one for each consumer. Deadlines are in ms of the boot clock."""
 
     __slots__ = ("_by_consumer", "_by_ticket", "_deadlines", "_number", "count")
 
@@ -35,7 +40,7 @@ class Heartbeats:
         self.count = 0
 
     def add(self, heartbeat: WaitingHeartbeat) -> None:
-        """Let it wait; none of its consumer waits yet."""
+        """Let a heartbeat wait. The caller has removed any older one of the same consumer."""
         assert heartbeat.consumer not in self._by_consumer, "the older one was taken"
         self._number += 1
         self._by_consumer[heartbeat.consumer] = heartbeat
@@ -58,7 +63,7 @@ class Heartbeats:
         return heartbeat
 
     def take_expired(self, now_ms: int) -> WaitingHeartbeat | None:
-        """Remove and return a heartbeat whose wait is over; None if there is none."""
+        """Remove and return one heartbeat whose deadline has passed; None if there is none."""
         deadline_ms = self.next_deadline_ms()
         if deadline_ms is None or deadline_ms > now_ms:
             return None
@@ -67,7 +72,7 @@ class Heartbeats:
         return heartbeat
 
     def take_all(self) -> list[WaitingHeartbeat]:
-        """Remove and return all of them, those that came first first."""
+        """Remove and return all heartbeats, the oldest first."""
         found = list(self._by_consumer.values())
         for heartbeat in found:
             self._remove(heartbeat)

@@ -1,4 +1,4 @@
-"""Tracks the calls between members: those that this member passed on, and those that it executes for others."""
+"""Calls between members: those that this member passed on, and those that it executes for other members."""
 
 from collections.abc import Callable
 
@@ -12,11 +12,11 @@ from elasticq.node.forwarding import Numbers
 from elasticq.node.outputs import HeldCall, Ticket
 from elasticq.node.waits.waiting_calls import ANSWER_MS
 
-FAREWELL_MS = 1_000  # how long a former master may take to say which calls it did not execute
+FAREWELL_MS = 1_000  # how long a former master may take to report which calls it did not execute
 
 
 class Remote(Struct, frozen=True, gc=False):
-    """The ticket of a call that another member accepted."""
+    """The ticket of a call that another member accepted from its client and passed on."""
 
     sender: str
     incarnation: str
@@ -24,9 +24,13 @@ class Remote(Struct, frozen=True, gc=False):
 
 
 class Sent(Struct, gc=False):
-    """A call that was passed on to ``to``, the master of ``term``, and is waited for until ``until_ms``.
+    """A call that this member passed on, and whose answer it awaits.
 
-    was_uncertain: it may have had its effect before; is_ending: its wait for messages was ended.
+    to: the member that got the call.
+    until_ms: the time on the boot clock at which this member stops waiting for the answer.
+    term: the term in which ``to`` was master, as far as this member knew.
+    was_uncertain: the call may have had its effect before it was passed on.
+    is_ending: this member has asked ``to`` to end the call's wait for messages.
     """
 
     held: HeldCall
@@ -42,12 +46,15 @@ def _any(sent: Sent) -> bool:
 
 
 class PendingCalls:
-    """``sent`` holds the calls that were passed on and are not answered yet, by their numbers."""
+    """The unanswered calls of this process, and the numbers of the calls that other members passed on.
+
+    ``sent`` holds the calls that were passed on and are not answered yet, by number.
+    """
 
     def __init__(self, incarnation: str) -> None:
         self.incarnation = incarnation
         self.sent: dict[int, Sent] = {}
-        self.expires_at_ms: int | None = None  # no call of ``sent`` is given up before this
+        self.expires_at_ms: int | None = None  # no call of ``sent`` expires before this time
         self._numbers: dict[Ticket, int] = {}
         self._number = 0
         self._guids = 0
@@ -57,7 +64,7 @@ class PendingCalls:
     # --- the accepting member -----------------------------------------------------
 
     def send(self, held: HeldCall, to: str, now_ms: int, term: int = 0) -> int:
-        """Register a call that is passed on to ``to``, the master of ``term``; returns its number."""
+        """Register a call that is passed on to ``to``, the master of ``term``. Return the call's number."""
         self.next_number()
         wait_ms = WAIT_S_MAX * 1_000 if type(held.call.command) is ReceiveMessage else 0
         until_ms = min(now_ms + wait_ms + ANSWER_MS, max(held.until_ms, now_ms))
@@ -68,49 +75,64 @@ class PendingCalls:
         return self._number
 
     def new_guid(self) -> bytes:
-        """A GUID for a call without one."""
+        """Return a new invocation id for a call that has none."""
         self._guids += 1
         return member_guid(self._guids, self.incarnation)
 
     def next_number(self) -> int:
-        """The next message number; the receiver executes each number once."""
+        """Return the next message number. The receiver executes each number at most once."""
         self._number += 1
         return self._number
 
     def was_used(self, number: int) -> bool:
-        """True for the number of a message that was sent."""
+        """Return whether this process has sent a message with this number."""
         return 0 < number <= self._number
 
     def arrived(self, number: int) -> Sent | None:
-        """Remove and return the call with this number, which is over; None if nobody waits for it any more."""
+        """Remove and return the call with this number, because it is over; None if this process does not await it."""
         sent = self.sent.pop(number, None)
         if sent is not None:
             self._numbers.pop(sent.held.ticket, None)
         return sent
 
     def is_first(self, number: int) -> bool:
-        """True for the first answer with this number: the network may bring copies, and only one may be given back."""
+        """Return whether this is the first answer with this number.
+
+        The network may duplicate an answer. Messages of a duplicate must not be returned to their queue.
+        """
         return self._answers.take(number)
 
     def cancelled(self, ticket: Ticket) -> tuple[int, str] | None:
-        """Remove the call of a client that left; returns its (number, to), None if it is not under way."""
+        """Remove the call of a client that disconnected.
+
+        Return (number, member that has the call), or None if the call was not passed on.
+        """
         number = self._numbers.get(ticket)
         sent = self.arrived(number) if number is not None else None
         return None if sent is None or number is None else (number, sent.to)
 
     def lost_with(self, is_lost: Callable[[str], bool], is_taken: Callable[[Sent], bool] = _any) -> list[Sent]:
-        """Remove and return the calls that went to members whose answer is not waited for any more."""
+        """Remove and return the calls at members for which ``is_lost`` is true.
+
+        Only calls for which ``is_taken`` returns true are removed.
+        """
         lost = [number for number, sent in self.sent.items() if is_lost(sent.to) and is_taken(sent)]
         return [sent for number in lost if (sent := self.arrived(number)) is not None]
 
     def asked_of(self, ticket: Ticket) -> tuple[int, Sent] | None:
-        """The number of the call with this ticket, and the call, which stays under way; None if it is not."""
+        """Return the number of the call with this ticket, and the call; None if it was not passed on.
+
+        The call stays registered.
+        """
         number = self._numbers.get(ticket)
         sent = self.sent.get(number) if number is not None else None
         return None if sent is None or number is None else (number, sent)
 
     def hasten(self, is_late: Callable[[str], bool], until_ms: int) -> None:
-        """Shorten to ``until_ms`` the wait for members that will say soon what became of their calls, or never."""
+        """Stop waiting at ``until_ms`` for the answers of members for which ``is_late`` is true.
+
+        Those are former masters. They report soon which calls they did not execute, or they never answer.
+        """
         for sent in self.sent.values():
             if is_late(sent.to) and until_ms < sent.until_ms:
                 sent.until_ms = until_ms
@@ -126,7 +148,7 @@ class PendingCalls:
     # --- the master ---------------------------------------------------------------
 
     def take(self, remote: Remote) -> bool:
-        """True if the call of another member is new and must be executed; False for a repetition."""
+        """Return whether the call of another member is new and must be executed. Return False for a duplicate."""
         numbers = self._taken.get(remote.sender)
         if numbers is None or numbers.incarnation != remote.incarnation:
             self._taken.pop(remote.sender, None)

@@ -1,4 +1,4 @@
-"""Publishes that wait on a master while it finds out, in slices, which subscriptions they are for."""
+"""Publishes that wait at the master while it computes, in slices, which subscriptions they match."""
 
 from collections import deque
 from typing import Final
@@ -9,11 +9,14 @@ from elasticq.node.outputs import Ticket
 
 WAITING_MAX: Final = 1_000
 TOO_MANY: Final = "Too many publishes wait for the subscriptions that they match; try again later."
-BEGUN_MAX: Final = 8  # whose work is kept; a message of a mebibyte takes 40 MB while it is looked at
+BEGUN_MAX: Final = 8  # publishes whose partial work is kept; matching a message of 1 MiB takes 40 MB of memory
 
 
 class Matchings:
-    """The publishes that wait. Those of which some work is done take turns; the others wait until one of these ends."""
+    """The waiting publishes.
+
+    Up to BEGUN_MAX of them have begun, and these take turns. The others wait until one of these ends.
+    """
 
     __slots__ = ("_begun", "_later")
 
@@ -25,7 +28,10 @@ class Matchings:
         return len(self._begun) + len(self._later)
 
     def add(self, call: Call, ticket: Ticket, matching: Matching) -> bool:
-        """Let a call wait; return False if too many do. Its work is dropped if enough others have begun."""
+        """Let a call wait. Return False if too many calls wait.
+
+        If BEGUN_MAX others have begun, the work that was done for this call is dropped.
+        """
         if len(self._begun) < BEGUN_MAX:
             self._begun.append((call, ticket, matching))
         elif len(self._later) < WAITING_MAX:
@@ -35,7 +41,11 @@ class Matchings:
         return True
 
     def go_on(self) -> tuple[Call, Ticket, Matching | None] | None:
-        """Do a slice for the call whose turn it is; remove and return a call that is to be executed."""
+        """Do one slice for the call whose turn it is.
+
+        Remove and return a call that must be executed again, with its finished matching. The matching is None for a
+        call that can begin now. Return None if no call is ready.
+        """
         if self._later and len(self._begun) < BEGUN_MAX:
             return (*self._later.popleft(), None)
         first = self._begun.popleft()
@@ -45,7 +55,7 @@ class Matchings:
         return None
 
     def cancel(self, ticket: Ticket) -> None:
-        """Forget the call with this ticket, if it waits."""
+        """Remove the call with this ticket, if it waits."""
         if not self:
             return
         self._begun = deque(each for each in self._begun if each[1] != ticket)

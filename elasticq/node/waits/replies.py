@@ -1,4 +1,7 @@
-"""The reply rule: an answer leaves when what it rests on is committed. Modes relax it for sends (docs/adr/0018)."""
+"""The reply rule: an answer leaves when every entry that it depends on is committed.
+
+The modes async, one and all change the rule for sends to standard queues (docs/adr/0018).
+"""
 
 from collections import deque
 
@@ -11,9 +14,12 @@ from elasticq.replication.replica import Replica
 
 
 class Pending:
-    """A reply held back; ``by_lease``: it rests on nothing uncommitted, but the mastership must be proved.
+    """A held answer.
 
-    call: what is answered; None where nobody waits for it any more.
+    call: the call that it answers; None if no client waits for the answer any more.
+    index: the newest log index that the answer depends on.
+    by_lease: the answer depends on committed entries only. It waits for proof that this member is still the master.
+    until_ms: the time on the boot clock at which a send of mode ``all`` is refused; 0 for other answers.
     """
 
     __slots__ = ("by_lease", "call", "index", "outcome", "ticket", "until_ms")
@@ -36,7 +42,7 @@ class Pending:
 
 
 class Replies:
-    """Holds the answers of a master, and adds those that may leave to ``due``."""
+    """The held answers of a master. Answers that may leave are added to ``due``."""
 
     def __init__(self, replica: Replica, due: list[Reply], mode: Mode, all_timeout_ms: int) -> None:
         self._replica = replica
@@ -44,7 +50,7 @@ class Replies:
         self._mode = mode
         self._all_timeout_ms = all_timeout_ms
         self._pending: deque[Pending] = deque()
-        self._sends: deque[Pending] = deque()  # of modes one and all
+        self._sends: deque[Pending] = deque()  # sends in the modes one and all
         self.acked_before_commit = mode in ("async", "one")
 
     def __bool__(self) -> bool:
@@ -53,7 +59,7 @@ class Replies:
     def answer(
         self, call: Call | None, ticket: Ticket | None, outcome: Result | SqsError, index: int, now_ms: int
     ) -> None:
-        """Let an answer leave now, or hold it; ``index`` is the newest log index that the outcome rests on."""
+        """Let an answer leave now, or hold it. ``index`` is the newest log index that the answer depends on."""
         replica = self._replica
         by_lease = index <= replica.commit_index
         if by_lease and replica.lease_is_valid(now_ms):
@@ -66,7 +72,7 @@ class Replies:
     def answer_send(
         self, call: Call | None, ticket: Ticket | None, outcome: Result | SqsError, index: int, now_ms: int
     ) -> None:
-        """Answer a send to a standard queue that was appended at ``index``, when the mode allows it."""
+        """Answer a send that stored messages in a standard queue at ``index``, as soon as the mode allows it."""
         match self._mode:
             case "majority":
                 self.answer(call, ticket, outcome, index, now_ms)
@@ -84,7 +90,10 @@ class Replies:
             self._release_sends(now_ms)
 
     def may_release(self, pending: Pending, now_ms: int) -> bool:
-        """True if the reply rests on committed entries only and, if that is needed, the lease proves the mastership."""
+        """Return whether all entries that the answer depends on are committed.
+
+        If the answer also needs proof of the mastership, the leader lease must be valid, too.
+        """
         replica = self._replica
         return pending.index <= replica.commit_index and (not pending.by_lease or replica.lease_is_valid(now_ms))
 
@@ -102,11 +111,12 @@ class Replies:
 
     @property
     def wake_at_ms(self) -> int | None:
-        """The boot-clock ms at which the oldest send of mode ``all`` is given up; None if none waits."""
+        """Return the time on the boot clock at which the oldest send of mode ``all`` is refused; None without such a
+        send."""
         return self._sends[0].until_ms if self._sends and self._mode == "all" else None
 
     def give_up(self) -> list[Pending]:
-        """Drop and return all held replies, as the mastership is lost."""
+        """Remove and return all held answers, because the mastership is lost."""
         given_up = [*self._pending, *self._sends]
         self._pending.clear()
         self._sends.clear()

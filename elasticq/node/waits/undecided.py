@@ -1,14 +1,14 @@
-"""Answers of a former master whose entries the next master may still commit, or cut off the log.
+"""Answers of a former master whose entries are not committed yet. The next master commits them or cuts them off.
 
-    mastership lost -> the entry is committed: the answer leaves, as it would have
-                    -> the entry is cut off the log: the call had no effect, and goes on at the next master
+    mastership lost -> the entry is committed: the answer leaves
+                    -> the entry is cut off the log: the call had no effect, and the next master executes it
                     -> the call's time is over: its outcome is unknown
 
-A send that waits for every voter (mode ``all``) is never answered so: a former master does not know who has its entry,
-and a majority is not all. Its outcome is unknown when its own time is over.
+A former master does not know which members have an entry. So a send that waits for every voter (mode ``all``) gets no
+answer by the first rule. Its outcome is unknown when its time is over.
 
-This is for calls without a GUID. One that has a GUID goes on at once, as the next master finds in its history what
-became of it.
+Only calls without an invocation id wait here. A call with one goes to the next master at once, because that master
+finds the outcome in its history.
 """
 
 from elasticq.node.outputs import HeldCall, Reply
@@ -16,9 +16,9 @@ from elasticq.node.waits.replies import Pending
 
 
 class Undecided:
-    """The calls and their answers, in the order of the entries on which the answers rest.
+    """The calls with their answers, in the order of the entries that the answers depend on.
 
-    is_for_all: sends to standard queues, whose answers have a time of their own, wait for every voter.
+    is_for_all: sends to standard queues wait for every voter, and their answers have deadlines of their own.
     """
 
     __slots__ = ("_is_for_all", "_waiting")
@@ -31,20 +31,20 @@ class Undecided:
         return len(self._waiting)
 
     def add(self, held: HeldCall, answer: Pending) -> None:
-        """Keep the answer to a call until its entry is committed or cut off, or ``held.until_ms`` comes."""
+        """Keep a call and its answer until the entry is committed or cut off, or until ``held.until_ms``."""
         if self._waits_for_all(answer):
             held.until_ms = min(held.until_ms, answer.until_ms)
         self._waiting.append((held, answer))
 
     def committed(self, index: int) -> list[Reply]:
-        """Remove and return the answers that rest on entries up to ``index`` only: these are committed."""
+        """Remove and return the answers that depend on entries up to ``index`` only, because these are committed."""
         done = [answer for _, answer in self._waiting if answer.index <= index and not self._waits_for_all(answer)]
         if done:
             self._waiting = [each for each in self._waiting if each[1].index > index or self._waits_for_all(each[1])]
         return [Reply(answer.ticket, answer.outcome, answer.index) for answer in done]
 
     def cut_off(self, index: int) -> list[HeldCall]:
-        """Remove and return the calls without an effect: their entries were cut off the log, which ends before it."""
+        """Remove and return the calls whose entries were cut off at ``index`` or above it. They had no effect."""
         without_effect = [held for held, answer in self._waiting if answer.index >= index]
         self._waiting = [each for each in self._waiting if each[1].index < index]
         return without_effect
@@ -67,5 +67,5 @@ class Undecided:
 
     @property
     def next_deadline_ms(self) -> int | None:
-        """The boot-clock time at which the first of the calls is over; None without any."""
+        """Return the time on the boot clock at which the first call expires; None if no call waits."""
         return min([held.until_ms for held, _ in self._waiting], default=None)

@@ -1,4 +1,4 @@
-"""Long polls: receives that wait at the master until a message is there or their time is up."""
+"""Long polls: receives that wait at the master until a message is available or their time is up."""
 
 from collections.abc import Set
 from heapq import heappop, heappush
@@ -12,9 +12,11 @@ from elasticq.node.outputs import Ticket
 
 
 class Waiter:
-    """One waiting receive; ``ticket`` is its client's newest attempt, ``is_over`` once answered or cancelled.
+    """One waiting receive.
 
-    partition: the one that it waits for; WHOLE: for any message of its queue.
+    ticket: the ticket of the client's newest attempt.
+    is_over: the receive was answered or cancelled.
+    partition: the partition that it receives from; WHOLE means any message of its queue.
     """
 
     __slots__ = ("call", "deadline_ms", "is_over", "number", "partition", "queue_id", "ticket")
@@ -37,7 +39,7 @@ class Waiter:
 
     @property
     def is_leased(self) -> bool:
-        """Whether it waits for a partition under a lease."""
+        """Return whether it waits for a partition under a lease."""
         return self.partition != WHOLE and is_leased(self.call)
 
     @property
@@ -47,14 +49,16 @@ class Waiter:
 
 
 _NONE: Final[frozenset[int]] = frozenset()
-_NOBODY: Final[dict[int, dict[int, Waiter]]] = {}
+_NO_WAITERS: Final[dict[int, dict[int, Waiter]]] = {}
 
 
 class Waiters:
-    """The receives that wait, first come, first served for each queue. Deadlines are boot-clock ms, dues cluster ms.
+    """The waiting receives. Each queue serves them in the order in which they came.
 
-    ``_by_queue``: by partition, WHOLE among them, and there by number. ``_leased``: how many wait for a partition under
-    a lease.
+    Deadlines are in ms of the boot clock, and due times in ms of cluster time.
+
+    _by_queue: queue id -> partition or WHOLE -> number of the receive -> receive.
+    _leased: how many receives wait for a partition under a lease.
     """
 
     __slots__ = (
@@ -81,7 +85,7 @@ class Waiters:
         self.count = 0
 
     def add(self, call: Call, ticket: Ticket, queue_id: int, deadline_ms: int, partition: int | None = None) -> None:
-        """Let the receive wait; partition: the one of whose messages alone it wants some."""
+        """Let a receive wait. With ``partition`` it waits for messages of that partition only."""
         self._number += 1
         place = WHOLE if partition is None else partition
         waiter = Waiter(self._number, call, queue_id, place, deadline_ms, ticket)
@@ -94,10 +98,12 @@ class Waiters:
         self.count += 1
 
     def take_over(self, call: Call, ticket: Ticket) -> Ticket | None:
-        """Let a retry take the place of its call, if that waits; returns the displaced ticket, None if none waits.
+        """Let a retry replace the waiting attempt of the same call.
 
-        Only one attempt owns the wait: were both answered, the attempt that nobody reads any more would be
-        given back, and the messages be visible while the retry holds them.
+        Return the replaced ticket; None if no attempt waits.
+
+        Only one attempt may own the wait. If both were answered, the unread answer would make its messages visible
+        again while the retry holds them.
         """
         waiter = self._by_invocation.get(call.invocation) if call.invocation else None
         if waiter is None:
@@ -109,19 +115,22 @@ class Waiters:
         return displaced
 
     def first(self, queue_id: int, partition: int = WHOLE) -> Waiter | None:
-        """The receive that has waited longest there; those that wait for a partition do not wait for the WHOLE."""
-        waiting = self._by_queue.get(queue_id, _NOBODY).get(partition)
+        """Return the oldest receive that waits for ``partition``; None without one. WHOLE does not include
+        partitions."""
+        waiting = self._by_queue.get(queue_id, _NO_WAITERS).get(partition)
         return next(iter(waiting.values())) if waiting else None
 
     def next(self, queue_id: int, in_vain: frozenset[int], queue: Queue | None, time_ms: int) -> Waiter | None:
-        """The receive that has waited longest, of those that may find something by cluster time ``time_ms``.
+        """Return the oldest receive that may find a message by cluster time ``time_ms``; None without one.
 
-        One that waits for a partition is left alone until that partition is open: a message for another one does not
-        wake it. Under a lease it may find what stands behind the lease's own messages, which opens nothing.
-        in_vain: where another has found nothing. queue: None if it is deleted, which all are to learn.
+        A receive for one partition is skipped until that partition has a deliverable message. One under a lease is
+        never skipped: the messages of its own lease keep the partition blocked, but it may receive those after them.
+
+        in_vain: the partitions for which another receive has just found nothing.
+        queue: None if the queue was deleted; then no receive is skipped, because each must get that error.
         """
         first = None if WHOLE in in_vain else self.first(queue_id)
-        awaited: Set[int] = self._by_queue.get(queue_id, _NOBODY).keys()
+        awaited: Set[int] = self._by_queue.get(queue_id, _NO_WAITERS).keys()
         if not awaited or (len(awaited) == 1 and WHOLE in awaited):
             return first
         if queue is not None:
@@ -138,17 +147,17 @@ class Waiters:
         return waiter is not None and waiter.is_leased
 
     def of(self, ticket: Ticket) -> Waiter | None:
-        """The receive with this ticket; None if it does not wait."""
+        """Return the receive with this ticket; None if it does not wait."""
         return self._by_ticket.get(ticket)
 
     def cancel(self, ticket: Ticket) -> None:
-        """Remove the receive of a client that left; an unknown ticket changes nothing."""
+        """Remove the receive of a client that disconnected. An unknown ticket changes nothing."""
         waiter = self._by_ticket.get(ticket)
         if waiter is not None:
             self.remove(waiter)
 
     def remove(self, waiter: Waiter) -> None:
-        """Remove a receive that is over: it was answered, or its client left."""
+        """Remove a receive that was answered or whose client disconnected."""
         waiter.is_over = True
         del self._by_ticket[waiter.ticket]
         places = self._by_queue[waiter.queue_id]
@@ -166,24 +175,27 @@ class Waiters:
             self._deadlines = sorted(item for item in self._deadlines if not item[2].is_over)
 
     def counts(self) -> dict[int, int]:
-        """How many receives wait at each queue or for a partition of it, by its id; only queues at which some wait."""
+        """Return how many receives wait at each queue, partitions included, by queue id.
+
+        Queues without waiters are left out.
+        """
         return {queue_id: sum(map(len, places.values())) for queue_id, places in self._by_queue.items()}
 
     def all(self) -> list[Waiter]:
         return [waiter for queue_id in self._by_queue for waiter in self._of(queue_id)]
 
     def _of(self, queue_id: int) -> list[Waiter]:
-        """The receives that wait for the queue, for all of it or a partition."""
-        return [waiter for waiting in self._by_queue.get(queue_id, _NOBODY).values() for waiter in waiting.values()]
+        """Return all receives that wait for the queue or for one of its partitions."""
+        return [waiter for waiting in self._by_queue.get(queue_id, _NO_WAITERS).values() for waiter in waiting.values()]
 
     def twins(self, waiter: Waiter) -> list[Waiter]:
-        """The other receives that wait for the same queue under the same ReceiveRequestAttemptId."""
+        """Return the other receives that wait for the same queue with the same ReceiveRequestAttemptId."""
         attempt_id = waiter.attempt_id
         waiting = self._of(waiter.queue_id)
         return [other for other in waiting if other is not waiter and other.attempt_id == attempt_id]
 
     def fenced(self, queue_id: int) -> list[Waiter]:
-        """The receives of consumers of groups that wait for the queue."""
+        """Return the receives of consumer group members that wait for the queue."""
         return [each for each in self._of(queue_id) if each.has_fence]
 
     def is_awaited(self, queue_id: int) -> bool:
@@ -197,14 +209,15 @@ class Waiters:
         return self._deadlines[0][0] if self._deadlines else None
 
     def pop_expired(self, now_ms: int) -> Waiter | None:
-        """A waiter whose time is up, removed from the deadlines only; None if there is none."""
+        """Remove one receive whose deadline has passed from the deadlines only, and return it; None if there is
+        none."""
         deadline_ms = self.next_deadline_ms()
         if deadline_ms is None or deadline_ms > now_ms:
             return None
         return heappop(self._deadlines)[2]
 
     def take_all(self) -> list[Waiter]:
-        """Remove and return all of them."""
+        """Remove and return all receives."""
         found = self.all()
         for waiter in found:
             self.remove(waiter)
@@ -214,7 +227,7 @@ class Waiters:
         return found
 
     def expect(self, queue_id: int, due_ms: int | None) -> None:
-        """A message of an awaited queue may become available at cluster time ``due_ms``."""
+        """Note that a message of an awaited queue may become available at cluster time ``due_ms``."""
         if due_ms is None or queue_id not in self._by_queue:
             return
         known_ms = self._due_at.get(queue_id)
@@ -228,7 +241,7 @@ class Waiters:
         return self._dues[0][0] if self._dues else None
 
     def pop_due(self, time_ms: int) -> int | None:
-        """Remove and return a queue of which a message is due by cluster time ``time_ms``; None if there is none."""
+        """Remove and return one queue with a message due by cluster time ``time_ms``; None if there is none."""
         due_ms = self.next_due_ms()
         if due_ms is None or due_ms > time_ms:
             return None

@@ -1,7 +1,7 @@
-"""Calls that wait for a master, here at the member that accepted them or took them over: the retransmission buffer.
+"""Calls that wait for a master, at the member that accepted them or at a master that is being replaced.
 
-Such a call was not executed yet, or it has a GUID (the id of an SDK call): a master that finds the GUID in its history
-repeats the answer. A plain SDK tries for about a tenth of a second, so the member has to wait in its place.
+Such a call was not executed yet, or it has an invocation id. A master that finds this id in its history repeats the
+answer. An SDK retries for only about 0.1 s by default, so the member must wait for it.
 Source: BlazingMQ's retransmission buffers and GUID history.
 """
 
@@ -30,19 +30,20 @@ from elasticq.model.limits import WAIT_S_MAX
 from elasticq.node.outputs import HeldCall, Ticket
 
 WAITING_CALLS_MAX: Final = 10_000
-WAITING_BYTES_MAX: Final = 48 * 1_048_576  # well below what a link may have unsent, as all leave at once
-CALL_BYTES: Final = 1_024  # of a call beside its entries
-ENTRY_BYTES: Final = 256  # of an entry of a batch beside its message
-ANSWER_MS: Final = 10_000  # how long a master may take, beside the wait of a long poll
-HELD_MS_MAX: Final = 55_000  # of a receive with its own wait, as SDKs read an answer for 60 s
+# well below the unsent bytes that a link may have, because all calls leave at once
+WAITING_BYTES_MAX: Final = 48 * 1_048_576
+CALL_BYTES: Final = 1_024  # size of a call without its entries
+ENTRY_BYTES: Final = 256  # size of an entry of a batch without its message
+ANSWER_MS: Final = 10_000  # how long a master may take to answer, in addition to the wait of a long poll
+HELD_MS_MAX: Final = 55_000  # of a receive including its own wait, because SDKs wait 60 s for an answer
 
 
 class WaitingCalls:
-    """First come, first served; each waits until a time of its own. All times are boot-clock ms.
+    """The waiting calls, in the order in which they came. All times are ms of the boot clock.
 
-    state: tells how long a receive waits that does not say so itself; None at a proxy, which knows no queues
-    hold_ms: how long a call waits for a master beside the wait that it asked for itself; 0: nothing is held for the
-        sake of clients, and a call that is known to have had no effect waits for ``read_wait_ms``, as all reads do
+    state: gives the default wait time of a queue; None at a proxy, which knows no queues.
+    hold_ms: how long a call waits for a master, in addition to the wait that it asked for. With 0 only calls that had
+        no effect wait, and only for ``read_wait_ms``, as reads always do.
     """
 
     __slots__ = (
@@ -73,39 +74,42 @@ class WaitingCalls:
         return len(self._waiting)
 
     def from_now(self, call: Call, ticket: Ticket, now_ms: int) -> HeldCall:
-        """A call that came now."""
+        """Return a call that came now, with the time until which it may wait."""
         return self.after_wait(call, ticket, now_ms + _wait_ms(self._state, call))
 
     def call_now(self, held: HeldCall, now_ms: int) -> Call:
-        """The call as it is to be executed now: a receive that has waited already waits for the rest of its time."""
+        """Return the call to be executed now. A receive gets only the rest of its wait time."""
         command, wait_ms = held.call.command, _wait_ms(self._state, held.call)
         if not isinstance(command, ReceiveMessage) or not wait_ms:
             return held.call
         if self._state is None and command.wait_time_seconds is None:
-            return held.call  # how long its queue lets it wait is not known here
+            return held.call  # the proxy does not know the queue's default wait time
         left_s = max(0, -(-(held.until_ms - self._patience_ms(held.call) - now_ms) // 1_000))
         if left_s * 1_000 >= wait_ms:
             return held.call
         return replace(held.call, command=replace(command, wait_time_seconds=left_s))
 
     def after_wait(self, call: Call, ticket: Ticket, wait_until_ms: int) -> HeldCall:
-        """A receive that has waited for a message, and may until ``wait_until_ms``."""
+        """Return a call whose own wait, for messages or for a change, ends at ``wait_until_ms``."""
         return HeldCall(call, ticket, wait_until_ms + self._patience_ms(call))
 
     def _patience_ms(self, call: Call) -> int:
-        """How long the call waits for a master beside its own wait."""
+        """Return how long the call waits for a master, in addition to its own wait."""
         return min(self.hold_ms or ANSWER_MS, HELD_MS_MAX - _wait_ms(self._state, call))
 
     def may_go_on(self, held: HeldCall, now_ms: int) -> bool:
-        """True if a call that may have had its effect shall be executed again instead of being answered as unknown.
+        """Return whether a call that may have had its effect is executed again, instead of being answered as unknown.
 
-        That is safe for a call with a GUID, and for one that changes nothing.
+        That is safe for a call with an invocation id, and for a call that changes nothing.
         """
         is_safe = bool(held.call.invocation) or is_read(held.call)
         return is_safe and self.hold_ms > 0 and now_ms < held.until_ms
 
     def hold(self, held: HeldCall, now_ms: int, *, is_bounded: bool = True) -> bool:
-        """Let the call wait until its time; False if that is over or, with ``is_bounded``, too many wait already."""
+        """Let the call wait until its time is over. Return False if the time is over already.
+
+        With ``is_bounded`` also return False if too many calls wait.
+        """
         until_ms = held.until_ms
         if not self.hold_ms or is_read(held.call):
             until_ms = min(until_ms, now_ms + self._read_wait_ms)
@@ -121,7 +125,7 @@ class WaitingCalls:
         return True
 
     def take_all(self) -> list[HeldCall]:
-        """Remove and return all calls that wait."""
+        """Remove and return all calls."""
         taken = list(self._waiting.values())
         self._waiting.clear()
         self._by_ticket.clear()
@@ -130,19 +134,19 @@ class WaitingCalls:
         return taken
 
     def take(self, is_taken: Callable[[HeldCall], bool]) -> list[HeldCall]:
-        """Remove and return the calls of which that is true."""
+        """Remove and return the calls for which ``is_taken`` returns true."""
         found = [number for number, held in self._waiting.items() if is_taken(held)]
         return [self._remove(number) for number in found]
 
     def pop_expired(self, now_ms: int) -> HeldCall | None:
-        """Remove and return the call whose wait ended first; None if no wait has ended by ``now_ms``."""
+        """Remove and return the call with the earliest deadline; None if no deadline has passed by ``now_ms``."""
         deadline_ms = self.next_deadline_ms()
         if deadline_ms is None or deadline_ms > now_ms:
             return None
         return self._remove(heappop(self._deadlines)[1])
 
     def cancel(self, ticket: Ticket) -> None:
-        """Remove the call of a client that left; an unknown ticket changes nothing."""
+        """Remove the call of a client that disconnected. An unknown ticket changes nothing."""
         number = self._by_ticket.get(ticket)
         if number is not None:
             self._remove(number)
@@ -154,7 +158,7 @@ class WaitingCalls:
         return held
 
     def next_deadline_ms(self) -> int | None:
-        """The time at which the first wait ends; None if no call waits."""
+        """Return the earliest deadline; None if no call waits."""
         while self._deadlines and self._deadlines[0][1] not in self._waiting:
             heappop(self._deadlines)
         return self._deadlines[0][0] if self._deadlines else None
@@ -171,7 +175,10 @@ def may_wait(call: Call) -> bool:
 
 
 def _wait_ms(state: State | None, call: Call) -> int:
-    """How long the call may wait for messages, as far as its queue is known here; without a state, at most."""
+    """Return how long the call may wait for messages. Without ``state`` return the longest possible time.
+
+    A call whose queue is unknown here does not wait.
+    """
     command = call.command
     if not isinstance(command, ReceiveMessage):
         return 0
@@ -181,12 +188,12 @@ def _wait_ms(state: State | None, call: Call) -> int:
         try:
             asked_s = wait_s(state, call, command)
         except SqsError:
-            asked_s = 0  # no such queue is known here
-    return 1_000 * min(max(asked_s, 0), WAIT_S_MAX)  # it is checked when the call is executed
+            asked_s = 0  # this member does not know the queue
+    return 1_000 * min(max(asked_s, 0), WAIT_S_MAX)  # the value is validated when the call is executed
 
 
 def _size_bytes(call: Call) -> int:
-    """About what the call takes in memory and in a frame."""
+    """Return about how many bytes the call takes in memory and in a frame."""
     command = call.command
     if isinstance(command, SendMessage):
         return CALL_BYTES + message_bytes(command.message_body or "", command.message_attributes)

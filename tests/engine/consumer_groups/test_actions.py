@@ -246,7 +246,7 @@ def test_a_drained_consumer_gives_all_back_and_gets_nothing(desk: GroupDesk) -> 
     before = len(desk.log)
     assert desk.do(g.ElasticqDrainConsumer("g", first.consumer_id)).generation == desk.shown().generation
     assert len(desk.log) == before
-    with pytest.raises(InvalidParameterValue, match="no weight"):
+    with pytest.raises(InvalidParameterValue, match="weight 0"):
         desk.do(g.ElasticqMoveResource("g", "q-00000", first.consumer_id))
 
 

@@ -4,7 +4,7 @@ from hashlib import blake2b
 
 import pytest
 
-from elasticq.http.admission.caller import CREDENTIALS_MAX, REGIONS_TOLD_MAX, Callers, invocation
+from elasticq.http.admission.caller import CREDENTIALS_MAX, REGIONS_LOGGED_MAX, Callers, invocation
 
 SIGNED = b"AWS4-HMAC-SHA256 Credential=%b/20260101/us-east-1/sqs/aws4_request, SignedHeaders=host, Signature=0"
 
@@ -77,9 +77,9 @@ def test_another_region_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
         for key in (b"AKIA", b"AKIB"):
             callers.identify((SCOPED % region).replace(b"AKIA", key))
     assert [record.__dict__["fields"]["region"] for record in caplog.records] == ["eu-west-1", "us-west-2"]
-    for number in range(3 * REGIONS_TOLD_MAX):
+    for number in range(3 * REGIONS_LOGGED_MAX):
         callers.identify(SCOPED % b"r%d" % number)
-    assert len(caplog.records) == REGIONS_TOLD_MAX
+    assert len(caplog.records) == REGIONS_LOGGED_MAX
 
 
 def test_parameters_of_a_signature_may_stand_in_any_order() -> None:

@@ -107,11 +107,11 @@ def learned(*heads: bytes) -> HeadReader:
 
 
 def templates_of(reader: HeadReader) -> int:
-    return sum(len(of_length) for of_length in reader._alike.values())
+    return sum(len(of_length) for of_length in reader._templates.values())
 
 
 def fits(reader: HeadReader, head: bytes) -> bool:
-    return any(alike.read(head) is not None for alike in reader._alike.get(len(head), ()))
+    return any(template.read(head) is not None for template in reader._templates.get(len(head), ()))
 
 
 def values_of(head: bytes) -> list[tuple[int, int]]:
@@ -212,12 +212,12 @@ def test_templates_are_bounded_and_hold_no_secret() -> None:
     assert max(seen) == TEMPLATES_MAX
     for _ in range(LEARN_EVERY * (TEMPLATES_OF_A_LENGTH_MAX + 3)):
         reader.read(head.replace(b"Boto3", bytes(random.Random(_).choices(b"abc", k=5))))
-    assert len(reader._alike[len(head)]) == TEMPLATES_OF_A_LENGTH_MAX
-    assert reader._alike_count == templates_of(reader)
+    assert len(reader._templates[len(head)]) == TEMPLATES_OF_A_LENGTH_MAX
+    assert reader._template_count == templates_of(reader)
     for _ in range(LEARN_EVERY):
         reader.read(varied)
     assert sys.getrefcount(varied) == 2, "no head is kept that a template was made of"
-    common = b"".join(part for alike in reader._alike[len(head)] for part in alike._template._common)
+    common = b"".join(part for template in reader._templates[len(head)] for part in template._template._common)
     assert b"User-Agent" in common
     assert b"secret-token" not in common
     assert b"Credential" not in common

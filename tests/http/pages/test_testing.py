@@ -48,7 +48,7 @@ async def test_clock_refuses_what_it_does_not_understand(body: object) -> None:
 async def test_wrong_method_is_told_which_ones_there_are() -> None:
     desk = Desk(has_testing=True)
     answer = await ask(desk, "/_elasticq/reset", method="PUT")
-    assert (answer.status, answer.json()["message"]) == (405, "/_elasticq/reset takes POST.")
+    assert (answer.status, answer.json()["message"]) == (405, "/_elasticq/reset allows only POST.")
     await desk.close()
 
 

@@ -109,8 +109,8 @@ def test_contradicting_numbers_found_nothing_and_are_named() -> None:
         cluster.introduce(one, other)
     cluster.advance(3_000)
     assert cluster.masters() == []
-    assert "--nodes contradicts: 2 here, 3 elsewhere" in reason(cluster, A)
-    assert "--nodes contradicts: 3 here, 2 elsewhere" in reason(cluster, C)
+    assert "--nodes differs: 2 here, 3 elsewhere" in reason(cluster, A)
+    assert "--nodes differs: 3 here, 2 elsewhere" in reason(cluster, C)
 
 
 def test_too_many_fresh_members_found_nothing_until_one_leaves() -> None:
@@ -366,7 +366,7 @@ def test_cluster_of_one_goes_on_when_its_learner_knows_a_higher_term(volatile: b
     cluster.join(B, volatile=volatile)
     cluster.advance(2_000)
     cluster.node(B).replica._step_down(9, cluster.now_ms)
-    cluster.node(B)._leave(cluster.now_ms)
+    cluster.node(B)._finish_input(cluster.now_ms)
     cluster.members[B].drain()
     cluster.advance(5_000)
     assert cluster.serving() == [A]

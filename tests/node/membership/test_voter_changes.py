@@ -20,11 +20,11 @@ def test_wiped_disk_comes_as_learner_and_waits_to_be_put_in_its_place() -> None:
     cluster.join(again)
     cluster.advance(3_000)
     assert cluster.node(again).replica.membership.is_voter is False
-    assert f"a learner under the name of {wiped}" in reason(cluster, again)
+    assert f"a learner with the name of {wiped}" in reason(cluster, again)
     assert f"'elasticq cluster replace {name}'" in reason(cluster, again)
     cluster.advance(30_000)
     assert wiped in cluster.node(master).replica.voters, "it is not replaced by itself"
-    assert "give the order 'replace'" in str(cluster.obey(master, AddVoter(name)))
+    assert "use 'replace'" in str(cluster.obey(master, AddVoter(name)))
     outcome = cluster.obey(master, ReplaceVoter(name))
     assert outcome == OrderDone(f"{again} is a voter in the place of {wiped}")
     voters = cluster.node(master).replica.voters
@@ -49,7 +49,7 @@ def test_dead_predecessor_of_the_dead_voter_is_not_put_in_its_place() -> None:
     assert wiped in cluster.node(master).replica.tracker.learners, "it is remembered for now"
     cluster.crash(second)
     refused = cluster.obey(master, ReplaceVoter(name))
-    assert refused == OrderRefused(f"no member has come under the name of {name}")
+    assert refused == OrderRefused(f"no new member has the name of {name}")
     cluster.join(third)
     cluster.advance(3_000)
     assert cluster.obey(master, ReplaceVoter(name)) == OrderDone(f"{third} is a voter in the place of {second}")

@@ -96,7 +96,7 @@ def test_lease_works_by_both_protocols(endpoint: Endpoint, sqs: Any, queue_url: 
         ("DeleteMessage", {"QueueUrl": queue_url, "ReceiptHandle": "lease:q/0/"}),
     ):
         answer = endpoint.call(protocol, action, parameters)
-        assert answer.error == (400, "LeaseExpired", "The lease q/0/0 was given back.")
+        assert answer.error == (400, "LeaseExpired", "The lease q/0/0 was released.")
 
 
 def test_handle_that_only_looks_like_a_leases_is_invalid(sqs: Any, queue_url: str) -> None:

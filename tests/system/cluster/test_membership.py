@@ -161,7 +161,7 @@ def test_removed_member_is_still_removed_when_it_is_started_again(cluster: Clust
     until(is_linked, f"{gone} is linked: {member.said()}")
     until(lambda: member.status().get("master"), f"{gone} hears the master")
     assert not member.is_ready()
-    assert "empty its data directory to let it join anew (docs/operations.md" in member.status()["reason"]
+    assert "empty its data directory to let it join again (docs/operations.md" in member.status()["reason"]
     for action in ("CreateQueue", "GetQueueUrl"):
         reply = member.ask(action, QueueName="removed")
         assert (reply.status, "was removed from the cluster" in reply.message) == (503, True), reply

@@ -37,7 +37,7 @@ def test_the_first_receive_that_meets_damage_gets_503_and_the_others_go_on_aroun
     with closing(server.connect()) as connection:
         refused = connection.call("ReceiveMessage", {"QueueUrl": url, "MaxNumberOfMessages": 10})
     assert refused.status == 503
-    assert b"cannot be read from the disk" in refused.body
+    assert b"cannot be read from disk" in refused.body
     received = 0
     while messages := server.call("ReceiveMessage", QueueUrl=url, MaxNumberOfMessages=10).get("Messages"):
         received += len(messages)

@@ -105,7 +105,7 @@ def forget(reader: Any, need: int) -> None:
 
 
 PLANTED: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
-    "head": ("elasticq.http.connection.head", "_Alike.read", changed(longer)),
+    "head": ("elasticq.http.connection.head", "_HeadTemplate.read", changed(longer)),
     "chunks": ("elasticq.http.connection.chunks", "Chunks._checked_part", instead(lambda self, part: b"")),
     "connection": ("elasticq.wire.json", "_sent_digests", instead(fails)),
     "rest": ("elasticq.rest.routes", "_value", instead(fails)),
@@ -130,13 +130,13 @@ PLANTED: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
     "handshake": ("elasticq.peers.handshake", "compare_digest", instead(true)),
     "members": ("elasticq.node.node", "Node.receive", instead(fails)),
     "records": ("elasticq.storage.log.records", "_is_torn", instead(fails)),
-    "entries": ("elasticq.engine.validation", "_columns", instead(fails)),
+    "entries": ("elasticq.engine.validation", "_are_equally_long", instead(fails)),
     "log_end": ("elasticq.storage.log.log_end", "LogEnd.read", instead(nothing)),
     "pages": ("elasticq.storage.rows.pages", "living_priorities", changed(lambda found: dict(list(found.items())[1:]))),
     "snapshot": ("elasticq.storage.snapshot", "check_all", instead(fails)),
     "salvage": ("elasticq.storage.rows.salvage", "_is_contents", instead(fails)),
     "carve": ("elasticq.storage.rows.carve", "_row", changed(shorter)),
-    "answers": ("elasticq.push.post", "_judged", instead(lambda status: DONE)),
+    "answers": ("elasticq.push.post", "_outcome_of", instead(lambda status: DONE)),
     "endpoints": ("elasticq.push.addresses", "Guard.check", instead(fails)),
     "toml": ("elasticq.server.settings", "_merge_tables", instead(fails)),
     "hocon": ("elasticq.server.elasticmq", "_seconds", instead(fails)),
