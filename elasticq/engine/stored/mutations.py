@@ -548,13 +548,9 @@ TABLES: Final = (META, TAKEOVERS, MOVE_TASKS, LEASES, TURNS, TOPICS, SUBSCRIPTIO
 QUEUES: Final = Table("queues", ("id",), QueueRestored)
 """It is not in TABLES, because its rows have columns of their own, and pages of messages belong to them."""
 
-_encoder = msgspec.msgpack.Encoder()
 _decoder: msgspec.msgpack.Decoder[list[Mutation]] = msgspec.msgpack.Decoder(list[Mutation])
-
-encode = _encoder.encode
+encode = msgspec.msgpack.Encoder().encode
 """Encodes list[Mutation] as the payload of an entry."""
-
-
 _LIST_HEADS: Final = {0xDC: 3, 0xDD: 5}
 """First byte of a list of more than 15 items, and the size of its head in bytes (msgpack)."""
 

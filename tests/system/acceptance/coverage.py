@@ -1,4 +1,4 @@
-"""What docs/coverage.md is made of: a call for each action, a value for each attribute, a cause for each error."""
+"""The content of docs/coverage.md: a call for each action, a value for each attribute, a cause for each error."""
 
 import json
 from collections.abc import Callable
@@ -179,53 +179,49 @@ ERRORS: dict[str, Cause] = {
 }  # fmt: skip
 
 ELSEWHERE = {
-    "AWS.SimpleQueueService.PurgeQueueInProgress": "with the switch `sixty_second_rules` only",
-    "AWS.SimpleQueueService.QueueDeletedRecently": "with the switch `sixty_second_rules` only",
+    "AWS.SimpleQueueService.PurgeQueueInProgress": "only with `sixty_second_rules`",
+    "AWS.SimpleQueueService.QueueDeletedRecently": "only with `sixty_second_rules`",
     "InvalidAddress": "a path that names no queue (404)",
     "RequestThrottled": "the bound of remembered SDK calls is reached",
 }
 NEVER = {
-    "AWS.SimpleQueueService.MessageNotInflight": "AWS was seen to answer InvalidParameterValue instead; so do we",
+    "AWS.SimpleQueueService.MessageNotInflight": "AWS and elasticq answer InvalidParameterValue instead",
     "AWS.SimpleQueueService.UnsupportedOperation": "everything is supported",
-    "InvalidIdFormat": "deprecated in the model: ReceiptHandleIsInvalid",
+    "InvalidIdFormat": "deprecated in the model; ReceiptHandleIsInvalid instead",
     "InvalidSecurity": "HTTP is allowed",
-    "KMS.*": "there is no key service: any key id is stored",
+    "KMS.*": "there is no key service; any key id is stored",
 }
 
 DIFFERENCES = (
-    "Counters (`ApproximateNumberOf...`) are exact, not approximate; only dead letters that expire out of their order "
-    "may be counted for a while after a restart.",
-    "A short poll looks at every message; AWS may miss some of a small queue.",
+    "Counters (`ApproximateNumberOf...`) are exact, but expired dead letters may count for a while after a restart.",
+    "A short poll finds every message; AWS may miss some of a small queue.",
     "Changes of attributes, deletes and purges act at once; AWS takes up to a minute (retention: 15).",
     "The two 60-second rules (purge again, create after delete) are off unless `sixty_second_rules` is on.",
     "There are no call rates: FIFO's 300 calls a second, tagging's 30.",
-    "KMS keys are stored and read back; nothing is encrypted by them, and no Kms error ever occurs.",
-    "`NextToken` and receipt handles have a form of their own: 56 characters for a handle.",
+    "KMS keys are stored and read back, but encrypt nothing and cause no errors.",
+    "`NextToken` and receipt handles have their own form: 56 characters for a handle.",
     "Tags beyond 50 are refused; AWS documents the number as advice.",
-    "AWS's words are not known, and ours stand there, for: bad tags, bad RedriveAllowPolicy, a source that the "
-    "dead-letter queue does not allow, too many principals or conditions in a policy.",
-    "A QueueUrl does not tell its region: a call that is not signed reaches the queues of node.region only.",
-    "Deleting with the handle of an earlier receive removes a standard queue's message unless a later receive of it "
-    "is in flight; AWS promises neither.",
-    "A change of visibility that comes after the timeout succeeds and leaves the message visible; what AWS does with "
-    "the message is not recorded.",
-    "A Query request with `Accept: application/json` gets JSON as from AWS; its form is recorded for ListQueues, "
-    "GetQueueAttributes, ReceiveMessage and errors, and follows those for the other actions.",
-    "A GET of a browser without a signature may only read (switch `csrf`).",
-    "Creating a queue again with tags that differ from its own is refused, as users report of AWS; with none given "
-    "it is not.",
-    "A dead-letter queue that was deleted leaves messages in their source, which goes on delivering them.",
-    "maxReceiveCount counts the receives of the queue that has the policy; in a chain of dead-letter queues each "
-    "counts anew (`ApproximateReceiveCount` shows all of them).",
+    "The texts are ours for: bad tags, bad RedriveAllowPolicy, a source that the dead-letter queue does not allow, too "
+    "many principals or conditions in a policy.",
+    "A QueueUrl does not name its region: an unsigned call reaches the queues of node.region only.",
+    "A delete with the handle of an earlier receive removes a standard queue's message unless a later receive has it "
+    "in flight; AWS promises neither.",
+    "A change of visibility after the timeout succeeds and leaves the message visible; AWS's effect is not recorded.",
+    "A Query request with `Accept: application/json` gets JSON; the form is recorded from AWS for ListQueues, "
+    "GetQueueAttributes, ReceiveMessage and errors, and the same for the others.",
+    "A browser's unsigned GET can only read (setting `csrf`).",
+    "Creating a queue again with other tags is refused, as users report of AWS; without tags it is not.",
+    "Without its dead-letter queue, a source keeps its messages and delivers them further.",
+    "maxReceiveCount counts the receives of its own queue, also in a chain of dead-letter queues "
+    "(`ApproximateReceiveCount` counts all).",
     "A move task without a rate moves up to 10,000 messages a second; AWS chooses at most 500.",
-    "A move task leaves messages that are in flight or delayed when it comes to them, and those sent after its start.",
+    "A move task skips messages in flight or delayed, and those sent after its start.",
     "A move task that ran for 36 hours is FAILED with the reason `TaskTimedOut`; AWS's reason is not known.",
-    "After a restart or a failover, messages whose visibility timeout ended meanwhile stay hidden a little longer, so "
-    "that nobody who could not extend it loses them.",
-    "AWSTraceHeader has at most 1,024 bytes, RedrivePolicy and RedriveAllowPolicy 8,192, integers 32 bits; far longer "
-    "ids, names and lists than AWS's fail the whole call, entries of a batch too; a request without messages has at "
-    "most 262,144 bytes. AWS's bounds and words for these are not known.",
-    "Ours, and only where asked for: `ElasticqPageSize`, `ElasticqIdempotencyWindow`, peeks, priority queues, "
-    "groups that share, scheduled messages, partitions of FIFO queues ([client](client.md)), consumer groups with "
-    "their fences.",
+    "After a restart or failover, messages whose visibility timeout ended meanwhile stay invisible a little longer, so "
+    "consumers can extend it.",
+    "AWSTraceHeader has at most 1,024 bytes, RedrivePolicy and RedriveAllowPolicy 8,192, integers 32 bits, a request "
+    "without messages 262,144 bytes. Far longer ids, names and lists than AWS's fail the whole call, also in entries "
+    "of a batch. AWS's bounds are not known.",
+    "Extensions, only on request: `ElasticqPageSize`, `ElasticqIdempotencyWindow`, peeks, priority queues, fair "
+    "shares, scheduled messages, partitions of FIFO queues ([client](client.md)), consumer groups with their fences.",
 )

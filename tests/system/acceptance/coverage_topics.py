@@ -68,11 +68,11 @@ ANSWERED: dict[str, Callable[[TopicWorld], dict[str, Any]]] = {
 BY_TOKEN = "ConfirmSubscription"
 """Answered too, but the token is known to the endpoint alone; tests/http/test_topics.py confirms."""
 DIFFERENCES = (
-    'Signature of what a queue gets: the text `VW5zaWduZWQ=` ("Unsigned") instead of a signature, unless '
-    "`push.sign_queues` is true ([why](topics.md#signatures)).",
-    "Subscribe with an endpoint that needs a confirmation: the confirmation waits in the server like any message to "
-    "it; email, email-json, sms, application, lambda and firehose are never delivered.",
+    'In envelopes for queues, `Signature` is `VW5zaWduZWQ=` ("Unsigned") unless `push.sign_queues` is true '
+    "([why](topics.md#signatures)).",
+    "email, email-json, sms, application, lambda and firehose are never delivered; their confirmation waits in the "
+    "server.",
     "ArchivePolicy, ReplayPolicy and ReplayStatus are refused.",
-    "A subscription that nobody confirms lapses after three days to the second.",
+    "An unconfirmed subscription ends after exactly three days.",
     "Rates are not limited.",
 )

@@ -4,6 +4,7 @@ With ELASTICQ_WRITE_DOCS set the document is written, else it must say the same.
 """
 
 import os
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -137,41 +138,59 @@ def document() -> str:
         [
             "# What of SQS is covered",
             "",
-            "Made by `tests/system/acceptance/test_coverage.py`, which runs every line of these tables against a "
-            "server process by both protocols. Write it again with `ELASTICQ_WRITE_DOCS=1`.",
+            "Look up actions, attributes, errors, and the differences from AWS. "
+            "`tests/system/acceptance/test_coverage.py` runs every line",
+            "against a server process by both protocols (JSON 1.0 and Query), and writes this page with "
+            "`ELASTICQ_WRITE_DOCS=1`.",
             "",
             "## Actions",
-            *_table(("action", "JSON 1.0", "Query", "members"), [_action(name) for name in sorted(ACTIONS)]),
+            "",
+            *_table(("action", "members"), [_action(name) for name in sorted(ACTIONS)]),
             "",
             "## Queue attributes",
-            "Set and read back exactly, by name and by `All`.",
             "",
-            *_table(("attribute", "JSON 1.0", "Query", "kind"), [_attribute(name) for name in sorted(ATTRIBUTES)]),
+            "Each can be set, unless it is read only, and read back exactly, by name and by `All`.",
+            "",
+            *_table(("kind", "attributes"), _attributes()),
             "",
             "## Errors",
-            *_table(("code", "JSON type", "status", "how it was got"), [_error(code) for code in sorted(ERRORS)]),
+            "",
+            *_table(("code", "JSON type", "status", "caused by"), [_error(code) for code in sorted(ERRORS)]),
             *[f"| {code} | {_type(code)} | {_status(code)} | {why} |" for code, why in sorted(ELSEWHERE.items())],
             "",
             "In the service model, but never answered:",
+            "",
             *[f"- {code}: {why}." for code, why in sorted(NEVER.items())],
             "",
-            "## Differences from AWS that are left",
-            *[f"- {each}" for each in DIFFERENCES],
+            "## Differences from AWS",
+            "",
+            *map(_item, DIFFERENCES),
             "",
             "## What of SNS is covered",
             "",
-            "SNS has the Query protocol alone. boto3 makes each call of this table; what it writes and reads is held "
-            "to botocore's model member by member (`tests/model/test_topic_commands.py`, "
-            "`tests/wire/test_topic_xml.py`).",
+            "SNS has only the Query protocol. boto3 makes each call; requests and answers are compared with botocore's",
+            "model (`tests/model/test_topic_commands.py`, `tests/wire/test_topic_xml.py`).",
             "",
             "### Actions of topics",
-            *_table(("action", "Query", "members"), [_topic_action(name) for name in sorted(TOPICS.operation_names)]),
             "",
-            "### Differences from AWS's SNS that are left",
-            *[f"- {each}" for each in TOPIC_DIFFERENCES],
+            *_table(
+                ("action", "members"), [_topic_action(name) for name in sorted({*TOPICS.operation_names} - NOT_HERE)]
+            ),
+            "",
+            "InvalidAction, as in regions of AWS without them:",
+            "",
+            *[f"- {name}" for name in sorted(NOT_HERE)],
+            "",
+            "### Differences from AWS's SNS",
+            "",
+            *map(_item, TOPIC_DIFFERENCES),
             "",
         ]
     )
+
+
+def _item(text: str) -> str:
+    return textwrap.fill(f"- {text}", 120, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
 def _table(heads: tuple[str, ...], rows: list[tuple[Any, ...]]) -> list[str]:
@@ -181,19 +200,20 @@ def _table(heads: tuple[str, ...], rows: list[tuple[Any, ...]]) -> list[str]:
 
 def _action(name: str) -> tuple[str, ...]:
     members = SERVICE.operation_model(name).input_shape.members
-    return name, "yes", "yes", ", ".join(members)
+    return name, ", ".join(members)
 
 
 def _topic_action(name: str) -> tuple[str, ...]:
     shape = TOPICS.operation_model(name).input_shape
-    is_here = "InvalidAction, as in regions without it" if name in NOT_HERE else "yes"
-    return name, is_here, ", ".join(shape.members if shape is not None else ())
+    return name, ", ".join(shape.members if shape is not None else ())
 
 
-def _attribute(name: str) -> tuple[str, ...]:
-    if ATTRIBUTES[name] is None:
-        return name, "yes", "yes", "read only"
-    return name, "yes", "yes", "FIFO queues" if name in FIFO_ATTRIBUTES else "all queues"
+def _attributes() -> list[tuple[str, str]]:
+    kinds: dict[str, list[str]] = {"all queues": [], "FIFO queues": [], "read only": []}
+    for name in sorted(ATTRIBUTES):
+        kind = "read only" if ATTRIBUTES[name] is None else "FIFO queues" if name in FIFO_ATTRIBUTES else "all queues"
+        kinds[kind].append(name)
+    return [(kind, ", ".join(names)) for kind, names in kinds.items()]
 
 
 def _error(code: str) -> tuple[str, ...]:
