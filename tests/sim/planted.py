@@ -652,7 +652,7 @@ def leases_missing_in_the_rows() -> AbstractContextManager[None]:
 @contextmanager
 def lapsed_lease_comes_back_with_a_takeover() -> Iterator[None]:
     """Nobody writes down that a lease is over when others get its messages: the grace prolongs it."""
-    with patch.object(Leases, "over", lambda self, queue_id, grace, now_ms: []):
+    with patch.object(Leases, "expirations", lambda self, queue_id, grace, now_ms: []):
         yield
 
 

@@ -44,12 +44,12 @@ def resource_freed_with_its_queue() -> Iterator[None]:
 @contextmanager
 def sessions_without_grace() -> Iterator[None]:
     """A session ends by the clock alone, though there was no master who could have renewed it."""
-    honest, none = Groups.over, Grace()
+    honest, none = Groups.ended_sessions, Grace()
 
     def strict(self: Groups, grace: Grace, now_ms: int, limit: int) -> list[Consumer]:
         return honest(self, none, now_ms, limit)
 
-    with patch.object(Groups, "over", strict):
+    with patch.object(Groups, "ended_sessions", strict):
         yield
 
 

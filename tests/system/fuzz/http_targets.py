@@ -295,7 +295,7 @@ async def _nobody(command: Any, name: str) -> Any:
 class _Context:
     """What a request reads of a server: its clock."""
 
-    runtime = SimpleNamespace(status=lambda: SimpleNamespace(time_ms=1_700_000_000_000))
+    runtime = SimpleNamespace(time_ms=lambda: 1_700_000_000_000)
 
 
 def _check_refusal(error: SqsError) -> None:

@@ -11,7 +11,7 @@ from zlib import crc32
 
 import msgspec
 
-from elasticq.engine import validation as engine_judge
+from elasticq.engine import validation as engine_validation
 from elasticq.engine.stored import mutations as m
 from elasticq.replication.records import Base, Voter
 from elasticq.storage import snapshot
@@ -115,8 +115,8 @@ def judge_entries(data: bytes) -> None:
     assert m.encode(m.decode(written)) == written
     assert m.join([written, written]) == m.encode(read + read)
     try:
-        engine_judge.judge(read, 2, 3)
-    except engine_judge.Unfit as unfit:
+        engine_validation.validate(read, 2, 3)
+    except engine_validation.Unfit as unfit:
         check_told(unfit)
 
 
