@@ -27,8 +27,6 @@ CLUSTER_S: Final = 5.0
 ORDER_S: Final = 60.0
 MARGIN_S: Final = 2.0
 """The extra time that a member waits for the master's answer to an order, beyond ORDER_S."""
-NOT_ASKED: Final = 501
-"""The status if the other member's version takes no questions. Nothing was done."""
 NO_ANSWER: Final = 502
 
 
@@ -40,7 +38,7 @@ async def answer(source: AdminSource, kind: str, body: bytes) -> Answer:
         return await carry_out(source, body)
     if kind == RATES:
         return _rates(source, body)
-    return json_answer(NOT_ASKED, {"error": f"the version of {source.node_name} does not know the question {kind}"})
+    return json_answer(404, {"error": f"{source.node_name} does not know the question {kind}"})
 
 
 _RatesOf = tuple[Annotated[str, Meta(max_length=45)], QueueName, Annotated[int, Meta(ge=1, le=3_600)]]
@@ -56,7 +54,7 @@ def _rates(source: AdminSource, body: bytes) -> Answer:
 
 
 async def rates_of(source: AdminSource, member_id: str, body: bytes) -> dict[str, list[float]] | None:
-    """Return the rates of another member; None if it does not answer, or its version has no rates."""
+    """Return the rates of another member; None if it does not answer."""
     try:
         status, body = await source.ask(member_id, RATES, body, RATES_S)
     except NotAnswered:
@@ -120,9 +118,9 @@ async def _ask(
     try:
         return await source.ask(member_id, kind, body, timeout_s)
     except NotAnswered as error:
-        doubt = "" if kind == CLUSTER or error.is_older else ": the order may have been done, see cluster status"
+        doubt = "" if kind == CLUSTER else ": the order may have been done, see cluster status"
         text = f"{source.node_name} got no answer from {who}: {error}{doubt}"
-        return json_answer(NOT_ASKED if error.is_older else NO_ANSWER, {"error": text})
+        return json_answer(NO_ANSWER, {"error": text})
 
 
 def _name(status: NodeStatus) -> str:

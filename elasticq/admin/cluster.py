@@ -4,10 +4,7 @@ from elasticq.node.settings import MemberStatus, NodeStatus
 
 
 def document(node_name: str, status: NodeStatus) -> dict[str, object]:
-    """Return the page as a JSON object. A name is a member's ``--node-id``; an id is its member id, unique for ever.
-
-    relays: this version passes questions on to other members, so their admin ports need not be reachable.
-    """
+    """Return the page as a JSON object. A name is a member's ``--node-id``; an id is its member id, unique for ever."""
     master = _member(status, status.master)
     return {
         "node": node_name,
@@ -24,7 +21,6 @@ def document(node_name: str, status: NodeStatus) -> dict[str, object]:
         "stale_ms": status.stale_ms,
         "discarded": status.discarded,
         "set_aside": status.set_aside,
-        "relays": True,
         "digests": {str(index): digest for index, digest in status.digests.items()},
         "proxies": list(status.proxies),
         "members": [_row(member) for member in status.members],

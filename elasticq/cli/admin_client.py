@@ -9,7 +9,6 @@ ADMIN_PORT: Final = 9325
 STATUS_S: Final = 8
 ORDER_S: Final = 70
 """A little more than the time that the admin port waits for another member (admin/asking.py)."""
-NOT_ASKED: Final = 501
 NO_ANSWER: Final = 502
 BUSY: Final = 503
 
@@ -40,29 +39,21 @@ class AdminClient:
     def view_of(self, seen: dict[str, Any], member_id: str) -> dict[str, Any]:
         """Return the page /cluster of the member with this id. seen: the page of this client's member.
 
-        This client's member asks the other one over their link. If one of them is too old for that, the client asks
-        the other member's admin port itself, and checks that this very member answers. Raise the errors of ``view``.
+        This client's member asks the other one over their link. Raise the errors of ``view``.
         """
         if seen["member"] == member_id:
             return self.view()
-        if seen.get("relays"):
-            answer = self._get(f"/cluster/members/{quote(member_id, safe='')}")
-            if answer.status != NOT_ASKED:
-                if answer.status in (NO_ANSWER, BUSY):
-                    raise Unreachable(self._refusal(answer))
-                return _checked(self._page(answer), member_id, f"the link of {seen['node']}")
-        return self._directly(seen, member_id).view()
+        answer = self._get(f"/cluster/members/{quote(member_id, safe='')}")
+        if answer.status in (NO_ANSWER, BUSY):
+            raise Unreachable(self._refusal(answer))
+        return _checked(self._page(answer), member_id, f"the link of {seen['node']}")
 
     def order(self, order: str, member: str = "") -> str:
         """Give an order to the master that this member knows. Return the result. Raise the errors of ``view``."""
         seen = self.view()
         if seen["master"] is None:
             raise Failure(f"{seen['node']} knows no master: {seen['reason'] or 'wait for an election'}")
-        answer = None
-        if seen["role"] == "master" or seen.get("relays"):
-            answer = self._post(order, member)
-        if answer is None or answer.status == NOT_ASKED:  # nothing was done yet
-            answer = self._directly(seen, master_of(seen))._post(order, member)
+        answer = self._post(order, member)
         if answer.status == 200 and "done" in answer.document:
             return str(answer.document["done"])
         raise Failure(self._refusal(answer))
@@ -80,16 +71,6 @@ class AdminClient:
         if answer.status != 200 or "members" not in answer.document:
             raise Failure(f"{self.url} is not an admin port of elasticq (HTTP {answer.status})")
         return answer.document
-
-    def _directly(self, seen: dict[str, Any], member_id: str) -> "AdminClient":
-        """Return a client of another member's own admin port. Raise Failure unless that very member answers there."""
-        row = next((row for row in seen["members"] if row["id"] == member_id), None)
-        if row is None or not row["admin"]:
-            name = member_id if row is None else row["name"]
-            raise Failure(f"the admin port of {name} is not known here: give it with --admin URL")
-        client = AdminClient(str(row["admin"]), self._token)
-        _checked(client.view(), member_id, client.url)
-        return client
 
     def _refusal(self, answer: Answer) -> str:
         reason = answer.document.get("refused") or answer.document.get("error")

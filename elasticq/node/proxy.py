@@ -102,10 +102,7 @@ class ProxyCalls(Keeper):
         if not self.linked:
             return "no link to any member: check that cluster.seeds or discovery names running members"
         if not self._reports:
-            linked = len(self.linked)
-            return (
-                f"none of {linked} linked members has reported the master: older versions do not report it to proxies"
-            )
+            return f"none of {len(self.linked)} linked members has reported the master yet; try again"
         if self._newest is None:
             return f"no master yet: {len(self.linked)} members are linked; try again"
         return f"The master is {name_of(self._newest.master)}, and no linked member has a link to it."

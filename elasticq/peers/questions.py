@@ -6,8 +6,7 @@ So one operators' port can show the state of another member without a connection
     ASK(number, kind, body)  ──────────────>
                              <──────────────  REPLY(number, status, body)
 
-The server defines kinds and bodies. The status is an HTTP status. A member with an older feature level in its greeting
-is not asked: it would refuse the unknown frame and close the link.
+The server defines kinds and bodies. The status is an HTTP status.
 """
 
 import asyncio
@@ -19,8 +18,6 @@ from elasticq.peers.frames import ASK, CONTROL_BYTES_MAX, REPLY
 from elasticq.peers.link import Link
 from elasticq.peers.messages import Ask, Reply, decode, encode
 
-LEVEL: Final = 2
-"""The lowest feature level of a member that answers questions."""
 ASKED_MAX: Final = 32  # questions of others that this process answers at the same time
 ASKING_MAX: Final = 64  # questions of this process that wait for an answer
 BODY_BYTES_MAX: Final = CONTROL_BYTES_MAX - 1_024
@@ -32,11 +29,7 @@ Answer = tuple[int, bytes]
 
 
 class NotAnswered(Exception):
-    """A question without an answer; the text is the reason. is_older: the member's version takes no questions."""
-
-    def __init__(self, reason: str, *, is_older: bool = False) -> None:
-        super().__init__(reason)
-        self.is_older = is_older
+    """A question without an answer; the text is the reason."""
 
 
 class Questions:
@@ -57,8 +50,6 @@ class Questions:
         """Return the answer of the member at the other end of ``link``. Raise NotAnswered if there is none in time."""
         if link is None:
             raise NotAnswered("there is no link to it")
-        if link.peer.level < LEVEL:
-            raise NotAnswered("it is of an older version, which takes no questions over links", is_older=True)
         if len(self._asked) >= ASKING_MAX:
             raise NotAnswered(f"{ASKING_MAX} questions wait for an answer already")
         self._number += 1

@@ -53,23 +53,17 @@ class RequestVote(Message, tag=3):
     transfer: bool
 
 
-class _VoteReply(Message):
-    """The fields of a VoteReply in versions without ``linked_term``."""
-
-    granted: bool
-    linked: bool
-    time_ms: TimeMs
-
-
-class VoteReply(_VoteReply, tag=4, kw_only=True):
+class VoteReply(Message, tag=4):
     """The answer to a RequestVote.
 
     linked: the voter's clock is linked to a master.
     time_ms: cluster time at sending if the voter is linked, otherwise its wall clock.
-    linked_term: the term of that master; 0 from versions that do not send it. Its subclass puts it last on the wire,
-        where older versions ignore it.
+    linked_term: the term of that master.
     """
 
+    granted: bool
+    linked: bool
+    time_ms: TimeMs
     linked_term: int = 0
 
 

@@ -83,7 +83,6 @@ class Member:
         self.queued_seen: Callable[[], None] = lambda: None  # called before each of them is given
         self.orders: list[Order] = []
         self.linked: dict[str, Member] = {}  # by member id
-        self.older: set[str] = set()  # members whose version takes no questions
         self.asked: list[tuple[str, str]] = []
         self.outcome: Callable[[Order], Awaitable[OrderOutcome]] = self._done
         self.rates = Rates()
@@ -167,8 +166,6 @@ class Member:
 
     async def ask(self, member_id: str, kind: str, body: bytes, timeout_s: float) -> Answer:
         self.asked.append((member_id, kind))
-        if member_id in self.older:
-            raise NotAnswered("it is of an older version, which takes no questions over links", is_older=True)
         if member_id not in self.linked:
             raise NotAnswered("there is no link to it")
         return await asking.answer(self.linked[member_id], kind, body)

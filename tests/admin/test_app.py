@@ -151,7 +151,6 @@ async def test_cluster_tells_names_members_and_progress(aiohttp_client: Any) -> 
         "stale_ms": 4_000,
         "discarded": 3,
         "set_aside": 0,
-        "relays": True,
         "digests": {"118": "ab12"},
         "proxies": ["web1"],
     }

@@ -45,20 +45,6 @@ async def test_order_goes_to_the_master_through_a_follower(pair: Pair) -> None:
     assert pair.follower.asked == [(IDS["n1"], "order")]
 
 
-async def test_order_goes_to_the_admin_port_of_a_master_of_an_older_version(pair: Pair) -> None:
-    pair.follower.older = {IDS["n1"]}
-    assert await asyncio.to_thread(AdminClient(pair.follower_url).order, "remove", "n2") == "done: RemoveVoter"
-    assert pair.master.orders == [RemoveVoter("n2")]
-
-
-async def test_order_is_not_given_to_another_member_than_was_meant(pair: Pair) -> None:
-    pair.follower.older = {IDS["n1"]}
-    pair.follower.with_members(n1={"admin": pair.follower_url})
-    with pytest.raises(Failure, match=r"leads to n2 .* not to n1 "):
-        await asyncio.to_thread(AdminClient(pair.follower_url).order, "remove", "n2")
-    assert (pair.master.orders, pair.follower.orders) == ([], [])
-
-
 async def test_view_of_another_member_is_its_own(pair: Pair) -> None:
     client = AdminClient(pair.follower_url)
     seen = await asyncio.to_thread(client.view)
@@ -77,10 +63,3 @@ async def test_no_master_is_a_failure_that_names_the_reason(pair: Pair) -> None:
         await asyncio.to_thread(client.order, "remove", "n2")
     with pytest.raises(Failure, match="n2 knows no master: read-only"):
         master_of(await asyncio.to_thread(client.view))
-
-
-async def test_master_without_a_known_admin_port_is_a_failure(pair: Pair) -> None:
-    pair.follower.older = {IDS["n1"]}
-    pair.follower.with_members(n1={"admin": ""})
-    with pytest.raises(Failure, match="the admin port of n1 is not known here"):
-        await asyncio.to_thread(AdminClient(pair.follower_url).order, "remove", "n2")

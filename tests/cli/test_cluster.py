@@ -205,25 +205,6 @@ async def test_verify_asks_over_links_where_every_admin_port_is_on_its_own_loopb
     assert trio.members["n1"].orders == [VerifyRows()]
 
 
-async def test_verify_of_an_older_member_asks_its_admin_port(trio: Trio, capsys: pytest.CaptureFixture[str]) -> None:
-    trio.members["n1"].older = {IDS["n3"]}
-    trio.verify_by(("n1", "ab"), ("n2", "ab"), ("n3", "ab"))
-    assert await run("verify", "--admin", trio.url("n1")) == 0
-    assert capsys.readouterr().out == "equal at index 121: n1, n2, n3\n"
-
-
-async def test_verify_fails_where_another_member_answers_at_an_older_members_admin_port(
-    trio: Trio, capsys: pytest.CaptureFixture[str]
-) -> None:
-    trio.members["n1"].older = {IDS["n3"]}
-    trio.members["n1"].with_members(n3={"admin": trio.url("n1")})
-    trio.verify_by(("n1", "ab"), ("n2", "ab"), ("n3", "ab"))
-    assert await run("verify", "--admin", trio.url("n1")) == 1
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert f"{trio.url('n1')} leads to n1 ({IDS['n1']}), not to n3 ({IDS['n3']})" in told.err
-
-
 async def test_verify_names_a_member_that_does_not_answer_over_its_link(
     trio: Trio, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -250,12 +231,6 @@ async def test_verify_gives_up_on_who_does_not_come(trio: Trio, capsys: pytest.C
     trio.verify_by(("n1", "ab"), ("n2", "ab"))
     assert await run("verify", "--wait-s", "0", "--admin", trio.url("n1")) == 1
     assert "n3 has not reached index 121 within --wait-s" in capsys.readouterr().err
-    trio.members["n1"].with_members(n3={"admin": ""})
-    trio.members["n1"].older = {IDS["n3"]}
-    trio.verify_by(("n1", "ab"), ("n2", "ab"))
-    trio.members["n1"].seen = replace(trio.members["n1"].seen, digests={})
-    assert await run("verify", "--wait-s", "0", "--admin", trio.url("n1")) == 1
-    assert "the admin port of n3 is not known here" in capsys.readouterr().err
 
 
 async def test_verify_takes_no_member_that_restarted_meanwhile_for_different(

@@ -11,7 +11,7 @@ import msgspec
 from elasticq.node.membership.peer import Peer
 from elasticq.node.outputs import Frame
 from elasticq.peers.peers import Peers
-from elasticq.peers.questions import LEVEL, Answer
+from elasticq.peers.questions import Answer
 from elasticq.peers.settings import PeerSettings
 
 PATIENCE_S = 20.0
@@ -27,7 +27,7 @@ def make_peer(name: str, *, incarnation: str = "", **changes: Any) -> Peer:
         3,
         True,
         False,
-        LEVEL,
+        1,
         "",
         "",
         "",

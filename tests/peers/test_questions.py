@@ -8,18 +8,18 @@ import pytest
 
 from elasticq.peers.frames import REPLY
 from elasticq.peers.messages import Reply, encode
-from elasticq.peers.questions import ASKED_MAX, ASKING_MAX, BODY_BYTES_MAX, LEVEL, Answer, NotAnswered
-from tests.peers.community import PATIENCE_S, Member, make_peer, running
+from elasticq.peers.questions import ASKED_MAX, ASKING_MAX, BODY_BYTES_MAX, Answer, NotAnswered
+from tests.peers.community import PATIENCE_S, Member, running
 
 SECRET = {"secret": b"open sesame"}
 
 
 @asynccontextmanager
-async def linked(*, level: int = LEVEL) -> AsyncIterator[tuple[Member, Member]]:
-    """Two members; the second one tells of this feature level."""
+async def linked() -> AsyncIterator[tuple[Member, Member]]:
+    """Yield two linked members."""
     first = Member("a", **SECRET)
     async with running(first):
-        second = Member("b", peer=make_peer("b", level=level), seeds=(first.peers.address,), **SECRET)
+        second = Member("b", seeds=(first.peers.address,), **SECRET)
         async with running(second):
             await asyncio.gather(first.until_linked(second), second.until_linked(first))
             yield first, second
@@ -46,16 +46,6 @@ async def test_answers_find_their_questions_whatever_their_order() -> None:
         assert await first.peers.ask(second.id, "cluster", b"quick", PATIENCE_S) == (200, b"quick")
         gate.set()
         assert await slow == (200, b"slow")
-
-
-async def test_member_of_an_older_version_is_not_asked_and_its_link_stays() -> None:
-    async with linked(level=LEVEL - 1) as (first, second):
-        with pytest.raises(NotAnswered, match="older version") as caught:
-            await first.peers.ask(second.id, "cluster", b"", PATIENCE_S)
-        assert caught.value.is_older
-        second.send(first, b"still linked")
-        await first.until(lambda: first.frames == [b"still linked"])
-        assert (second.questions, first.losts) == ([], [])
 
 
 async def test_who_is_not_linked_or_does_not_answer_in_time_is_told() -> None:

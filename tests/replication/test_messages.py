@@ -56,16 +56,6 @@ def test_text_that_is_no_utf8_is_a_frame_error() -> None:
         decode(encode(message).replace(b"alpha", b"\xff\xff\xff\xff\xff"))
 
 
-def test_vote_of_an_older_version_does_not_tell_whose_time_it_is() -> None:
-    told = messages.VoteReply(
-        cluster="", group=0, sender="a", to="b", term=7, granted=True, linked=True, time_ms=5, linked_term=6
-    )
-    fields = [4, True, True, 5, "", 0, "a", "b", 7]
-    assert messages.msgspec.msgpack.decode(encode(told)[1:]) == [*fields, 6]
-    frame = bytes([PROTOCOL_VERSION]) + messages.msgspec.msgpack.encode(fields)
-    assert decode(frame) == messages.msgspec.structs.replace(told, linked_term=0)
-
-
 def test_other_protocol_versions_are_refused() -> None:
     frame = encode(messages.TimeoutNow(cluster="", group=0, sender="a", to="b", term=1))
     for version in (0, PROTOCOL_VERSION + 1, 255):
