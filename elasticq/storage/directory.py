@@ -2,7 +2,7 @@
 
 lock           held (flock) by the process that uses the directory
 format.json    format, member_id and created, written before all else; format.json.copy holds the same
-log.end        how far the log reached: see log_end.py
+log.end        how far the log reached: see log/acknowledged_end.py
 reserve        space set aside for receives and deletes on a full disk
 log/           segments of the log
 rows.db        committed state

@@ -21,7 +21,7 @@ from typing import Final
 
 from elasticq.replication.records import Base, Entry, Vote
 from elasticq.storage.directory import DataDirectory, sync_file
-from elasticq.storage.log.log_end import End, lower
+from elasticq.storage.log.acknowledged_end import End, lower
 from elasticq.storage.log.segments import LogImage, SegmentLog
 from elasticq.storage.snapshot import base_of
 

@@ -21,7 +21,7 @@ from elasticq.storage.errors import Damaged, DataError, WrongFormat
 from elasticq.storage.files import DirectoryFiles, Files
 from elasticq.storage.heal import NobodyElse, heal
 from elasticq.storage.interface import Damage, Loaded, OnDamaged, OnFetched, OnStored, OnSynced, Storage
-from elasticq.storage.log.log_end import End, LogEnd, lower
+from elasticq.storage.log.acknowledged_end import End, LogEnd, lower
 from elasticq.storage.log.reserve import Reserve
 from elasticq.storage.log.segments import SegmentLog
 from elasticq.storage.rowdb import RowDatabase, is_disk_full

@@ -2,7 +2,7 @@
 
 from elasticq.replication.records import BEGINNING, Base, Durable, Entry, Vote, Voter
 from elasticq.storage.errors import DataError
-from elasticq.storage.log.log_end import End
+from elasticq.storage.log.acknowledged_end import End
 from elasticq.storage.log.segments import LogImage
 
 

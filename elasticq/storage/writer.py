@@ -20,7 +20,7 @@ from typing import Final, Literal
 from elasticq.model.histogram import Histogram
 from elasticq.replication.records import Entry, Record, Truncation, Vote
 from elasticq.storage.interface import OnSynced
-from elasticq.storage.log.log_end import End, LogEnd
+from elasticq.storage.log.acknowledged_end import End, LogEnd
 from elasticq.storage.log.reserve import FULL, Reserve
 from elasticq.storage.log.segments import SegmentLog
 

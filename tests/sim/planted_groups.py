@@ -6,8 +6,8 @@ from unittest.mock import patch
 
 from elasticq.client.group_state import GroupState, View
 from elasticq.engine.consumer_groups import fence, rebalance
-from elasticq.engine.consumer_groups.assignment import PlannedConsumer
 from elasticq.engine.consumer_groups.rebalance import AssignmentPlan
+from elasticq.engine.consumer_groups.targets import PlannedConsumer
 from elasticq.engine.stored.consumer_group_index import Consumer, Groups
 from elasticq.engine.stored.consumer_group_rows import ResourceAssigned, TokensGiven
 from elasticq.engine.stored.delivery_rows import Grace

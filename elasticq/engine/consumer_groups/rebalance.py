@@ -13,7 +13,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from elasticq.engine.consumer_groups.assignment import PlannedConsumer, set_targets
+from elasticq.engine.consumer_groups.targets import PlannedConsumer, set_targets
 from elasticq.engine.stored.consumer_group_index import Consumer, Group, Resource
 from elasticq.engine.stored.consumer_group_rows import (
     ConsumerChanged,

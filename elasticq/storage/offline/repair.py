@@ -14,7 +14,7 @@ from elasticq.storage.directory import DataDirectory, sync_directory
 from elasticq.storage.errors import Damaged, DataError
 from elasticq.storage.files import DirectoryFiles
 from elasticq.storage.heal import heal, keep_aside
-from elasticq.storage.log.log_end import End, LogEnd, lower
+from elasticq.storage.log.acknowledged_end import End, LogEnd, lower
 from elasticq.storage.log.segments import LogImage, SegmentLog
 from elasticq.storage.log.segments import repair as repair_log
 from elasticq.storage.offline.backup import TERMS_SKIPPED

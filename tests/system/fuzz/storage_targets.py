@@ -17,7 +17,7 @@ from elasticq.replication.records import Base, Voter
 from elasticq.storage import snapshot
 from elasticq.storage.errors import DataError
 from elasticq.storage.log import records
-from elasticq.storage.log.log_end import End, LogEnd
+from elasticq.storage.log.acknowledged_end import End, LogEnd
 from elasticq.storage.rows import pages
 from elasticq.storage.rows.carve import carve
 from elasticq.storage.rows.restore import damage_found

@@ -131,7 +131,7 @@ PLANTED: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
     "members": ("elasticq.node.node", "Node.receive", instead(fails)),
     "records": ("elasticq.storage.log.records", "_is_torn", instead(fails)),
     "entries": ("elasticq.engine.validation", "_are_equally_long", instead(fails)),
-    "log_end": ("elasticq.storage.log.log_end", "LogEnd.read", instead(nothing)),
+    "log_end": ("elasticq.storage.log.acknowledged_end", "LogEnd.read", instead(nothing)),
     "pages": ("elasticq.storage.rows.pages", "living_priorities", changed(lambda found: dict(list(found.items())[1:]))),
     "snapshot": ("elasticq.storage.snapshot", "check_all", instead(fails)),
     "salvage": ("elasticq.storage.rows.salvage", "_is_contents", instead(fails)),

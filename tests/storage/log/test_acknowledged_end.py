@@ -11,7 +11,7 @@ from elasticq.replication.records import Vote, Voter
 from elasticq.storage.directory import DataDirectory
 from elasticq.storage.errors import DataError
 from elasticq.storage.files import DirectoryFiles
-from elasticq.storage.log.log_end import End, LogEnd
+from elasticq.storage.log.acknowledged_end import End, LogEnd
 from elasticq.storage.log.segments import SegmentLog
 from elasticq.storage.offline.repair import repair
 from elasticq.storage.rows.rows import Rows

@@ -6,7 +6,7 @@ from itertools import product
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from elasticq.engine.consumer_groups.assignment import NO_BOUND, PlannedConsumer, set_targets
+from elasticq.engine.consumer_groups.targets import NO_BOUND, PlannedConsumer, set_targets
 
 WEIGHTS = st.lists(st.integers(0, 5), max_size=8)
 
