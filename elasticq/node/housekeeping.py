@@ -24,11 +24,11 @@ from elasticq.node.waits.backpressure import SendBackpressure
 from elasticq.replication.replica import Replica
 
 SWEEP_MS: Final = 1_000
-SWEEP_AGAIN_MS: Final = 10  # if one step did not finish
+SWEEP_AGAIN_MS: Final = 10  # the shorter pause after a step that did not finish
 MOVE_RETRY_MS: Final = 10
-DELIVERY_MS: Final = 10  # between two steps of deliveries
-RELEASE_MS: Final = 1  # between two bursts of sends that waited
-MATCH_MS: Final = 1  # between two slices of long publishes
+DELIVERY_MS: Final = 10  # pause between two steps that store the copies of a large publish
+RELEASE_MS: Final = 1  # pause between two bursts of sends that backpressure held back
+MATCH_MS: Final = 1  # pause between two slices of the matching of a publish with filter policies
 LOG_KEPT_ENTRIES: Final = 4_096
 ALONE_LOG_KEPT_BYTES: Final = 1_048_576
 
@@ -217,13 +217,16 @@ class Housekeeping:
         return has_rows or state.invocations.count > 1 or is_busy or is_comparing
 
     def give_back(self, now_ms: int) -> None:
-        """Release the next part of purged memory on a member that is not serving. On a master the sweep does it."""
+        """Release a part of the memory of purged messages, if it is due.
+
+        Call it on members that are not serving. A master's sweep releases this memory there.
+        """
         if self._state.trash and now_ms >= self._reclaim_at_ms:
             is_more_waiting = reclaim(self._state, self._replica.commit_index)
             self._reclaim_at_ms = now_ms + (SWEEP_AGAIN_MS if is_more_waiting else SWEEP_MS)
 
     def give_back_at_ms(self) -> int | None:
-        """Return when a member that is not serving releases more memory; None if nothing is left."""
+        """Return when ``give_back`` next releases memory; None if no purged messages are left in memory."""
         return self._reclaim_at_ms if self._state.trash else None
 
     def compact(self) -> None:

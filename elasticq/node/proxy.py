@@ -110,7 +110,7 @@ class ProxyCalls(Keeper):
     # --- links and what comes over them -------------------------------------------------
 
     def met(self, member_id: str, now_ms: int) -> None:
-        """Note a new or renewed link to a member."""
+        """Add a member with a new or renewed link. Pass on the waiting calls if there is a route to the master now."""
         self.linked.add(member_id)
         self._follow(now_ms)
 

@@ -1,7 +1,7 @@
 """The durable records of this member, known from the sync tokens of its storage.
 
 The node passes records to the storage under a token that grows. The storage reports the token up to which it has
-synced. That gives the index of the newest durable entry.
+synced. From the reported token, ``Durability`` calculates the index of the newest durable entry.
 """
 
 from collections import deque

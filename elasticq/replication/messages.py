@@ -87,7 +87,8 @@ class Append(Message, tag=5):
 class AppendReply(Message, tag=6):
     """The answer to an Append.
 
-    match_index: if ok, this log is durable and equal to the master's up to here. Otherwise it is the index to try next.
+    match_index: if ok, this log is durable and equal to the master's up to here. If not ok, it is a hint: the logs may
+        be equal up to here.
     """
 
     ok: bool

@@ -24,9 +24,10 @@ class Progress(Struct):
     told_index: int = 0
 
     def take_hint(self, index: int) -> bool:
-        """Try at ``index`` next, because the follower refused an Append.
+        """Lower ``next_index`` to ``index`` + 1 at most, because the follower refused an Append.
 
-        Return False for a late answer, which changes nothing.
+        index: the follower's hint. Its log may equal the master's up to there.
+        Return False for an outdated refusal, which changes nothing.
         """
         if index < self.match_index:
             return False

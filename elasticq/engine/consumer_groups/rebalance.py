@@ -70,7 +70,7 @@ class AssignmentPlan:
         self._consumers_changed = False
         self._has_decided = False
 
-    # --- what happens --------------------------------------------------------------------
+    # --- changes that the plan must include ------------------------------------------------
 
     def version(self) -> int:
         """Return the version of the new view; all consumers that the plan affects get the same version."""
@@ -188,7 +188,7 @@ class AssignmentPlan:
         )
         self._left -= 1
 
-    # --- sharing out ---------------------------------------------------------------------
+    # --- division of the resources ---------------------------------------------------------
 
     def share_out(self) -> None:
         """Decide which resources are revoked, and assign the free ones. Call it once, after all other changes."""
@@ -313,7 +313,7 @@ class AssignmentPlan:
                 heappop(wanting)
         return False
 
-    # --- what a consumer sees then ---------------------------------------------------------
+    # --- the assignments of one consumer after the plan ------------------------------------
 
     def has_touched(self, consumer: int) -> bool:
         """Return whether the plan changes assignments of the consumer."""

@@ -11,9 +11,10 @@ NO_BOUND: Final = 0
 
 
 class PlannedConsumer:
-    """A consumer in an assignment plan.
+    """The number of resources that one consumer has, and the number that it should have.
 
-    held: how many resources it holds and need not release. target: how many it should have.
+    number: the id of the consumer. held: how many resources it holds and need not release. target: how many it should
+    have.
     """
 
     __slots__ = ("held", "number", "target", "weight")

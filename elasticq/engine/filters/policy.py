@@ -111,7 +111,11 @@ class FilterPolicy:
 def match_in_steps(
     document: Document, asked: list[tuple[Any, Alternative]], budget: Budget, found: dict[Any, None]
 ) -> Iterator[None]:
-    """Add to ``found`` the keys with a fulfilled alternative. Yield when the budget is spent."""
+    """Find which of many policies match one message. Yield when the budget is spent.
+
+    asked: pairs of an id that the caller chose, such as a subscription, and one alternative of its policy. An id may
+    occur in several pairs. found: gets the ids that have an alternative which holds for the message.
+    """
     if not document.has_scalars:
         return
     together: dict[Any, list[Conditions]] = {}

@@ -121,7 +121,10 @@ class FairOrder(StandardOrder):
             self._tenants.leave(sequence)
 
     def _withdraw(self, sequence: int, row: Row, tenant: Tenant | None) -> None:
-        """Remove the message's delivery state from the order. The message stays with its tenant."""
+        """Remove the message from the structures of its delivery state: available, delayed or in flight.
+
+        It still belongs to ``tenant``.
+        """
         if tenant is None:
             super().remove(sequence, row)
             if not row.visible_at_ms:

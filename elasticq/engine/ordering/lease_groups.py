@@ -9,10 +9,11 @@ from elasticq.engine.stored.mutations import LeaseCalled
 
 
 class GroupProgress:
-    """The progress of a lease in one group.
+    """A cached position in one group, from which a lease continues its search for messages to receive.
 
-    - last: The newest message up to which the lease holds all messages in flight; 0 if there is none.
-    - changes: The group's number of changes when ``last`` was found.
+    - last: From the group's oldest message to this one, all messages are in flight in this lease. 0 if the oldest one
+      is not.
+    - changes: The group's ``changes`` counter when ``last`` was found. If the counter differs, ``last`` is out of date.
     """
 
     __slots__ = ("changes", "last")
@@ -27,7 +28,7 @@ class LeaseGroups:
 
     - calls: The receive calls that were learnt.
     - delivery_numbers: The delivery numbers of the lease's messages by sequence.
-    - groups: The progress in each group found.
+    - groups: The search position in each group that has messages of the lease.
     - new: Messages whose group was not looked up yet.
     """
 

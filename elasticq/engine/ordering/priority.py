@@ -142,7 +142,10 @@ class PriorityOrder(StandardOrder):
             self._groups.leave(sequence)
 
     def _withdraw(self, sequence: int, row: Row, level: Level) -> None:
-        """Remove the message's delivery state from the order. The message stays at its level."""
+        """Remove the message from the structures of its delivery state: available, delayed or in flight.
+
+        It still belongs to ``level``, the level of its priority.
+        """
         if not row.visible_at_ms:
             self._untouched.discard(sequence)
             self._take_out(level, sequence)

@@ -15,7 +15,10 @@ from elasticq.engine.stored.identity import next_sequence
 
 
 def route(state: State, queue: Queue) -> tuple[Queue, list[Queue]]:
-    """Return the queue that stores a message sent to ``queue``, and the queues that get a copy. No queue is twice."""
+    """Return the queue that stores a message sent to ``queue``, and the queues that get a copy because of copyTo.
+
+    No queue occurs twice.
+    """
     landing = _landing(state, queue)
     seen = {landing.id}
     copies: list[Queue] = []
@@ -66,7 +69,10 @@ def goes_in_a_circle(state: State, account: str, name: str, copy_to: str, move_t
 
 
 class Copies:
-    """The copies of one call's messages for the queues ``targets``, stored in the same entry as the messages."""
+    """The copies that copyTo makes of the messages of one send, one in each of the queues ``targets``.
+
+    They are stored in the same entry as the messages.
+    """
 
     __slots__ = ("_context", "_keys", "_lasts", "_state", "_targets", "mutations")
 
@@ -79,8 +85,9 @@ class Copies:
         self.mutations: list[m.Mutation] = []
 
     def add(self, stored: m.MessageStored, delay_seconds: int | None) -> None:
-        """Add the copies of one message. A queue that remembers its deduplication id gets none.
+        """Add the mutations that store copies of one sent message in the target queues.
 
+        A queue that remembers the message's deduplication id gets no copy.
         delay_seconds: the delay of the message; None: each copy gets the delay of its queue.
         """
         for target in self._targets:

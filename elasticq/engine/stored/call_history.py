@@ -1,8 +1,8 @@
 """The history of calls: the ids of clients' calls, and the ids that members made, which are kept for a shorter time.
 
 A member that forwards a call without an id makes one, so that it can forward the call twice. Only this member can
-repeat the call, and it stops when it answers its client. The deadline of the call limits all copies (docs/adr/0021). So
-such an id is needed for less than a minute. The id of an SDK is kept for five minutes.
+repeat the call, and it stops when it answers its client. The deadline of the call limits all repeats (docs/adr/0021).
+So an id that a member made is needed for less than a minute. The id of an SDK is kept for five minutes.
 """
 
 from typing import Final

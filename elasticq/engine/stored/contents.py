@@ -173,8 +173,9 @@ def trace_header(attributes: Mapping[str, MessageAttributeValue]) -> str | None:
 
 
 def check_token(token: str, parameter: str) -> str:
-    """Return a MessageGroupId, MessageDeduplicationId or ReceiveRequestAttemptId. Raise InvalidParameterValue if
-    invalid.
+    """Return ``token``, the value of MessageGroupId, MessageDeduplicationId or ReceiveRequestAttemptId.
+
+    Raise InvalidParameterValue if this id has a character or a length that AWS does not allow.
     """
     if not _is_token(token):
         raise InvalidParameterValue(
@@ -191,8 +192,9 @@ def check_range(value: int, low: int, high: int, parameter: str, words: str) -> 
 
 
 def check_delay(delay_seconds: int) -> int:
-    """Return a message's own delay, which replaces the queue's even if it is 0. Raise InvalidParameterValue
-    if invalid.
+    """Return a message's own delay in seconds, which replaces the queue's even if it is 0.
+
+    Raise InvalidParameterValue if the delay is not from 0 to 900 seconds.
     """
     words = "DelaySeconds must be >= 0 and <= 900"
     return check_range(delay_seconds, 0, limits.DELAY_S_MAX, "DelaySeconds", words)

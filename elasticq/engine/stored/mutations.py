@@ -200,7 +200,9 @@ class GroupsServed(Struct, array_like=True, tag=41, gc=False):
 
 
 class GroupsRestored(Struct, array_like=True, tag=42, gc=False):
-    """The groups of the living messages of a page. It follows the page. It is made from rows, and never in a log.
+    """The groups of the messages of one page on disk that are not deleted. It follows its UntouchedRestored.
+
+    It is made from rows, and never in a log.
 
     groups: for each of ``sequences``, the index of its group in ``names``.
     """
@@ -220,8 +222,9 @@ class PrioritiesSet(Struct, array_like=True, tag=100, gc=False):
 
 
 class PrioritiesRestored(Struct, array_like=True, tag=101, gc=False):
-    """The priorities of the living messages of a page. It follows the page. It is made from rows, and never
-    in a log.
+    """The priorities of the messages of one page on disk that are not deleted. It follows its UntouchedRestored.
+
+    It is made from rows, and never in a log.
     """
 
     queue_id: Number
@@ -404,8 +407,9 @@ class PublishSet(Struct, array_like=True, tag=114, frozen=True, gc=False):
     """The full row of a publish with too many copies for one entry, and the subscriptions that it still waits for.
 
     number: the number from which its MessageId and SequenceNumber are made. is_structured: ``message`` has a text for
-    each protocol. is_checked: the policies of the queues apply. waiting: the numbers of the subscriptions chosen at the
-    publish, in order. Each is the distance from the one before (``distances``, ``from_distances``), mostly one byte.
+    each protocol. is_checked: the policies of the queues apply. waiting: the numbers of the subscriptions that still
+    wait for their copy, in ascending order. Each number is stored as its difference from the number before it
+    (``distances``, ``from_distances``). Most differences take one byte.
     """
 
     number: Number
@@ -446,8 +450,9 @@ class QueueRestored(Struct, array_like=True, tag=32, gc=False):
 
 
 class UntouchedRestored(Struct, array_like=True, tag=33, gc=False):
-    """A page of messages on disk. It is made from rows, and never in a log. Pages of a queue come in order.
+    """A page: messages of one queue that were written to disk together. Pages of a queue come in order.
 
+    It is made from rows, and never in a log.
     first, last: the sequences at the ends of the page; firsts, lasts: the ranges in it that were never received and
     never delayed (RowsRestored has the others); last_sent_ms: when the newest message in it was sent.
     """
@@ -461,7 +466,10 @@ class UntouchedRestored(Struct, array_like=True, tag=33, gc=False):
 
 
 class RowsRestored(Struct, array_like=True, tag=34, gc=False):
-    """The delivery state of touched messages. It follows their pages. It is made from rows, and never in a log."""
+    """The delivery state of messages that were received or moved to another time. It follows their UntouchedRestored.
+
+    It is made from rows, and never in a log.
+    """
 
     queue_id: int
     sequences: list[int]
@@ -473,8 +481,9 @@ class RowsRestored(Struct, array_like=True, tag=34, gc=False):
 
 
 class DelaysRestored(Struct, array_like=True, tag=140, gc=False):
-    """The due times of never-received messages. It follows their page's ranges. It is made from rows, and never in a
-    log.
+    """The ends of the delays of never-received messages. It follows the UntouchedRestored of their page.
+
+    It is made from rows, and never in a log.
     """
 
     queue_id: int
@@ -582,7 +591,7 @@ def decode(payload: bytes) -> list[Mutation]:
 
 
 def distances(numbers: list[int]) -> list[int]:
-    """Return each of these growing numbers as its distance from the one before; the first one as distance from 0."""
+    """Return the differences between neighbours of these ascending numbers. The first difference is from 0."""
     return [number - before for before, number in zip([0, *numbers], numbers, strict=False)]
 
 

@@ -48,7 +48,8 @@ _WORDS: Final = {POLICY: "Redrive policy", ALLOW_POLICY: "Redrive allow policy"}
 def read_policy(value: str, owner: str) -> Redrive:
     """Return the policy of a queue of ``owner``. Raise InvalidParameterValue if it is invalid.
 
-    The target is assumed to be in the region of ``owner``.
+    The policy's ``target`` has the region of ``owner``, even if the ARN names another region. A caller that
+    checks the target must also check ``region``.
     """
     members = _members(POLICY, value)
     for name in ("maxReceiveCount", "deadLetterTargetArn"):

@@ -61,7 +61,7 @@ class PendingCalls:
         self._answers = Numbers(incarnation)
         self._taken: dict[str, Numbers] = {}
 
-    # --- the accepting member -----------------------------------------------------
+    # --- calls of own clients, passed on to the master ----------------------------
 
     def send(self, held: HeldCall, to: str, now_ms: int, term: int = 0) -> int:
         """Register a call that is passed on to ``to``, the master of ``term``. Return the call's number."""
@@ -89,7 +89,7 @@ class PendingCalls:
         return 0 < number <= self._number
 
     def arrived(self, number: int) -> Sent | None:
-        """Remove and return the call with this number, because it is over; None if this process does not await it."""
+        """Remove and return the call with this number. Return None if this process does not wait for its answer."""
         sent = self.sent.pop(number, None)
         if sent is not None:
             self._numbers.pop(sent.held.ticket, None)
@@ -145,7 +145,7 @@ class PendingCalls:
         self.expires_at_ms = min((sent.until_ms for sent in self.sent.values()), default=None)
         return over
 
-    # --- the master ---------------------------------------------------------------
+    # --- calls of other members, executed here ------------------------------------
 
     def take(self, remote: Remote) -> bool:
         """Return whether the call of another member is new and must be executed. Return False for a duplicate."""
