@@ -30,7 +30,7 @@ class Loaded(Struct):
     """The data on the disk at the start.
 
     rows: mutations that, applied in this order, turn an empty state into the state at applied_index.
-    told: lines for the operator, such as what was lost.
+    ``told``: lines for the operator, such as what was lost.
     """
 
     durable: Durable
@@ -39,7 +39,7 @@ class Loaded(Struct):
 
 
 class Damage(Struct, frozen=True):
-    """Damage found in the rows. told: a line for the operator.
+    """Damage found in the rows. ``told``: a line for the operator.
 
     sequences: the messages of the queue whose contents are lost. If it is empty, the extent of the damage is unknown,
     and the storage stops to read and write the rows.

@@ -418,7 +418,10 @@ class RowDatabase:
             raise SnapshotRefused(f"the rows could not be copied: {error}") from error
 
     async def _read_aside(self, work: Callable[[sqlite3.Connection], _Value]) -> _Value:
-        """Run ``work`` in a thread with its own connection. Raise SnapshotRefused if it was given up before it began."""
+        """Run ``work`` in a thread with its own connection. Raise SnapshotRefused if it is given up before it begins.
+
+        Raise sqlite3.OperationalError if it is given up later.
+        """
         aside = _Aside(self._path)
         reading = self._loop.run_in_executor(None, aside.run, work)
         self._copying[reading] = aside

@@ -46,7 +46,7 @@ class Reserve:
         """Check the free space, set ``is_full``, and make the reserve again if there is enough space."""
         free_bytes = self._free_bytes()
         if self.is_held:
-            # The quarter keeps the state from changing back and forth at the limit.
+            # Without the quarter, the state would change often when the free space is near the limit.
             wanted_bytes = self.size_bytes * 5 // 4 if self.is_full else self.size_bytes
             self.is_full = free_bytes < wanted_bytes
         elif free_bytes >= 2 * self.size_bytes:

@@ -37,7 +37,7 @@ class _Label(NamedTuple):
 
 
 class _Written(NamedTuple):
-    """The result of ``_write``. told: lines that say what the data directory had lost before."""
+    """The result of ``_write``. ``told``: lines that say what the data directory had lost before."""
 
     label: _Label
     told: list[str]

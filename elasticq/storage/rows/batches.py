@@ -84,7 +84,7 @@ class PendingBatch:
             self._add_queue(queue)
         self._rows[sql.DROP_QUEUE] = [(queue_id,) for queue_id in pending.gone_queues]
         self._reclaim_some()
-        self._add_small()  # last, as it counts rows after the changes above
+        self._add_small()  # after the pages, as it counts the pages with delays that are left
         for text, rows in self._tables.invocations.statements(self._taken):
             self._rows[text] += rows
         statements = [(text, parameters) for text, parameters in self._rows.items() if parameters]
