@@ -1,8 +1,8 @@
 """The light client of a server, and consumers of groups, made with the standard library alone.
 
-``Sqs`` has the methods, keywords and answers of boto3's SQS client at an eighth of its CPU time, and those of elasticq's
-extensions. ``Sns`` has those of boto3's SNS client. ``Group`` and ``AsyncGroup`` are consumers of groups. No other
-package is needed, so the client runs where none can be installed, such as on the executors of Spark.
+``Sqs`` has the methods, keywords and answers of boto3's SQS client at an eighth of its CPU time. It also has those of
+elasticq's extensions. ``Sns`` has those of boto3's SNS client. ``Group`` and ``AsyncGroup`` are consumers of groups.
+No other package is needed, so the client runs where none can be installed, such as on the executors of Spark.
 
 A name is imported when it is first used. So a program that needs only ``Sqs`` does not load groups and asyncio.
 """

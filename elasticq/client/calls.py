@@ -202,7 +202,7 @@ class Client(ABC):
 
     @abstractmethod
     def _read(self, action: str, answer: Answer) -> Members:
-        """Return the members of an answer. Raise SqsError for an error answer, Unreachable if it is not from SQS or SNS."""
+        """Return the members of an answer. Raise SqsError for an error, Unreachable for an answer of another server."""
 
 
 def method_name(action: str) -> str:

@@ -25,7 +25,7 @@ REGION_DEFAULT: Final = "us-east-1"
 
 
 def find_credentials(profile: str = "", environment: Mapping[str, str] | None = None) -> Credentials:
-    """Return the credentials of ``profile`` if it is given, else of the environment, else of AWS_PROFILE or ``default``.
+    """Return the credentials of ``profile`` if given, else of the environment, else of AWS_PROFILE or ``default``.
 
     Return UNSIGNED if there are none. Raise LookupError if a named profile does not exist or has no key.
     """

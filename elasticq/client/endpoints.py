@@ -58,14 +58,14 @@ class Endpoints:
             self.current = known[(at + 1) % len(known)]
 
     def learn(self) -> None:
-        """Ask the admin ports in turn, each for up to LEARN_S, until one names its cluster's members, if it is time.
+        """Ask the admin ports in turn, each for up to LEARN_S, until one names the members of its cluster.
 
-        Members that an earlier answer named and this one does not are forgotten. Where no port answers, what is known
-        stays: the admin ports that were given may all be those of members that died.
+        Do nothing unless ``is_due``. Members that only an earlier answer named are dropped. If no port answers, the
+        known endpoints stay, as the given admin ports may all belong to members that died.
         """
         if not self.is_due:
             return
-        self._due_s = monotonic() + self._remember_s  # other threads go on with what is known
+        self._due_s = monotonic() + self._remember_s  # meanwhile other threads use the known endpoints
         learnt = self._members()
         self._due_s = monotonic() + self._remember_s
         if learnt:
@@ -83,11 +83,13 @@ class Endpoints:
 
 
 def reachable(told: Any, admin_host: str) -> list[str]:
-    """Return the URLs of the SQS ports in ``told``, an answer to ``GET /cluster``, for a client that reaches ``admin_host``.
+    """Return the URLs of the SQS ports in ``told``, an answer to ``GET /cluster``.
 
-    A member that listens on all addresses names none of them. Then its address for peers is used, or ``admin_host`` if
-    that member answered. A member that listens on its loopback only is left out, unless ``admin_host`` is a loopback
-    address. Raise LookupError, TypeError, ValueError or AttributeError if ``told`` is not such an answer.
+    They are for a client that reaches ``admin_host``. A member that listens on all addresses names none of them. Then
+    its address for peers is used, or ``admin_host`` if that member answered. A member that listens on its loopback only
+    is left out, unless ``admin_host`` is a loopback address.
+
+    Raise LookupError, TypeError, ValueError or AttributeError if ``told`` is not such an answer.
     """
     found = []
     for member in told["members"]:
