@@ -70,7 +70,7 @@ class GroupCalls:
     def _client(self, endpoint: str, read_s: float) -> Sqs:
         """Return the client for an endpoint; a new one if the key of the boto3 client has changed."""
         if self._light is not None:
-            credentials = UNSIGNED  # are those of the client, always
+            credentials = UNSIGNED  # not used: ``at`` keeps the credentials of the light client
         else:
             credentials = _credentials_of(self._given)
         known = self._made.get((endpoint, read_s))

@@ -133,5 +133,5 @@ class _AsyncPatient:
             return await wrap_future(call.running)
         answer = method(**call.members)
         if not isawaitable(answer):
-            raise TypeError("The calls of this client block: tell wrap_async how many threads may make them.")
+            raise TypeError("The calls of this client block: set threads of wrap_async to how many threads make them.")
         return await answer

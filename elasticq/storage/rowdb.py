@@ -218,7 +218,7 @@ class RowDatabase:
         except sqlite3.Error as error:
             self._met_full_disk(error)
             return False
-        self._needs_checkpoint = (bool(is_busy) or moved < written) and not self._copying  # if busy, a fetch is reading
+        self._needs_checkpoint = (bool(is_busy) or moved < written) and not self._copying  # a fetch keeps it busy
         return not self._needs_checkpoint
 
     async def _writing(self) -> aiosqlite.Connection:
@@ -387,7 +387,7 @@ class RowDatabase:
             await asyncio.sleep(FLUSH_S)
 
     async def _select_now(self, queries: list[tuple[str, tuple[int, ...]]]) -> list[tuple[Any, ...]]:
-        async with self._connecting:  # a fetch and a check may come at once
+        async with self._connecting:  # a fetch and a check may begin at the same time
             if self._read_connection is None:
                 self._read_connection = await self._connect()
         found: list[tuple[Any, ...]] = []
@@ -454,7 +454,7 @@ class RowDatabase:
             if self._flushing is not None:
                 await asyncio.wait([self._flushing])
             if self._rows.stored_index < index:
-                await asyncio.sleep(RECLAIM_S)  # something is being read
+                await asyncio.sleep(RECLAIM_S)  # a read keeps the WAL busy
         raise SnapshotRefused(f"index {index} cannot be stored now, the rows are at {self._rows.stored_index}")
 
     # --- both -----------------------------------------------------------------------

@@ -180,7 +180,7 @@ class SqliteStorage(Storage):
             return self._load_healed(await asyncio.to_thread(heal, self._directory, log, image))
         except (OSError, DataError) as error:
             self._fail(error)
-            raise DataError(f"the rows could not be made anew: {error}") from error
+            raise DataError(f"the rows could not be replaced: {error}") from error
 
     def _load_healed(self, told: list[str]) -> Loaded:
         self._assemble()

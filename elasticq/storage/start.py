@@ -28,7 +28,7 @@ def compose(vote: Vote, entries: list[Entry], applied: Base) -> Durable:
     if first.index > applied.index:
         raise DataError(
             f"Entries {applied.index + 1} to {first.index - 1} are missing: the rows end before them and the "
-            "log begins behind them. Restore a backup, or run 'elasticq repair DIR'."
+            "log begins after them. Restore a backup, or run 'elasticq repair DIR'."
         )
     base = Base(first.index, first.term, first.time_ms, _voters_at(first, entries, applied))
     return Durable(vote, entries[1:], base, applied.index)
@@ -81,7 +81,7 @@ def judge_end(
     return [f"{told} Entries {image.last_index + 1} to {end.last_index} are lost, although they were acknowledged."]
 
 
-_BEGIN_ANEW = "Restore a backup, or run 'elasticq repair DIR': it begins the log anew behind the rows."
+_BEGIN_ANEW = "Restore a backup, or run 'elasticq repair DIR': it starts a new log after the rows."
 _REPLACE = (
     "This member must not vote any more, as it has forgotten what it acknowledged. "
     "Empty its directory, start it, and give the order 'elasticq cluster replace'."

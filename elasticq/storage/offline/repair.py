@@ -100,7 +100,7 @@ def _join(directory: DataDirectory, log: SegmentLog, image: LogImage, end: End |
     lower(directory.log_end, End(0 if is_new else image.last_index, term))
     if is_new:
         log.reset(Vote(term, None))
-        told.append(f"The log was begun anew behind index {applied.index}: what only it held is lost.")
+        told.append(f"A new log was started after index {applied.index}: entries that only the old log had are lost.")
     else:
         log.append([Vote(term, None)])
         log.sync()

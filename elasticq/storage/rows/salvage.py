@@ -132,12 +132,12 @@ class _Queue(Struct):
         if self.visible_again:
             lines.append(
                 f"Visible again: {len(self.visible_again)} messages of {name} that had been received, sequences "
-                f"{runs_of(self.visible_again)}; where their delivery stood is lost."
+                f"{runs_of(self.visible_again)}; the state of their delivery is lost."
             )
         if self.perhaps_deleted:
             lines.append(
                 f"Visible again: {len(self.perhaps_deleted)} messages of {name}, sequences "
-                f"{runs_of(self.perhaps_deleted)}; which of them had been received or deleted is lost."
+                f"{runs_of(self.perhaps_deleted)}; which of them had been received or deleted is unknown."
             )
         return lines
 
