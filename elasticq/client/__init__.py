@@ -1,10 +1,10 @@
-"""Talks to a server from the outside: the light client, from the standard library alone.
+"""The light client of a server, and consumers of groups, made with the standard library alone.
 
-``Sqs`` has the methods, keywords and answers of boto3's SQS client at an eighth
-of its CPU time, and elasticq's extensions besides; ``Sns`` has those of boto3's
-SNS client. ``Group`` and ``AsyncGroup`` are consumers of groups. Nothing here needs more than
-Python: it runs where no package can be installed, as on the executors of Spark.
-A name is imported when it is first used: who makes a ``Sqs`` does not pay for groups, asyncio and HTTP of others.
+``Sqs`` has the methods, keywords and answers of boto3's SQS client at an eighth of its CPU time. It also has those of
+elasticq's extensions. ``Sns`` has those of boto3's SNS client. ``Group`` and ``AsyncGroup`` are consumers of groups.
+No other package is needed, so the client runs where none can be installed, such as on the executors of Spark.
+
+A name is imported when it is first used. So a program that needs only ``Sqs`` does not load groups and asyncio.
 """
 
 from typing import TYPE_CHECKING, Final
@@ -62,6 +62,6 @@ _PLACES: Final = {
     "wrap": "patient",
     "wrap_async": "patient_async",
 }
-"""Which module of this package has a name."""
+"""The module of this package that defines each name."""
 
 __getattr__, __dir__ = lazily.names(globals(), _PLACES)

@@ -1,7 +1,7 @@
-"""Puts the answer to a batch together whose entries took several tries.
+"""The answer to a batch whose entries needed several tries.
 
-A batch is answered with success though some of its entries failed. Those that failed by a fault of the server, or as it
-was overloaded, are sent again, and only they; so the answer tells of all entries, and of none that it may pass.
+The server answers a batch with success even if some entries failed. Entries that failed because of the server, or
+because it was overloaded, are sent again, without the others. The caller gets one answer with all entries.
 """
 
 from typing import Any, Final
@@ -15,20 +15,20 @@ Members = dict[str, Any]
 
 
 class Batch:
-    """The answers to one batch. ``members``: of the next try."""
+    """The answers to the tries of one batch. members: the members of the request for the next try."""
 
     def __init__(self, members: Members) -> None:
         self.members = members
         self._answer: Members | None = None  # the last one
-        self._left: list[Members] = []  # entries of the last answer that failed and may pass
-        self._earlier: dict[str, list[Members]] = {"Successful": [], "Failed": []}  # what earlier answers settled
+        self._left: list[Members] = []  # failed entries of the last answer that may succeed later
+        self._earlier: dict[str, list[Members]] = {"Successful": [], "Failed": []}  # final entries of earlier answers
 
     @property
     def has_succeeded_in_part(self) -> bool:
         return self._answer is not None
 
     def take(self, answer: Members) -> bool:
-        """Take the answer of a try; return whether it leaves entries that another try may bring through."""
+        """Take the answer to a try; return whether some failed entries may succeed in another try."""
         if self._answer is not None:
             self._earlier["Successful"] += self._answer.get("Successful", ())
             self._earlier["Failed"] += [each for each in self._answer.get("Failed", ()) if each not in self._left]
@@ -40,7 +40,7 @@ class Batch:
         return bool(self._left)
 
     def whole(self) -> Members:
-        """The answer to the whole batch. Entries that were to be sent again count as failed."""
+        """Return the answer to the whole batch. Entries that another try would send again count as failed."""
         assert self._answer is not None
         whole = dict(self._answer)
         for kind, settled in self._earlier.items():
@@ -49,7 +49,10 @@ class Batch:
         return whole
 
     def _overtaken(self, answer: Members) -> set[str]:
-        """The entries for a FIFO queue that are followed by one to their group that succeeded."""
+        """Return the ids of failed sends after which a later send to the same message group succeeded.
+
+        They are not sent again, as that would change the order of the group. Empty for a standard queue.
+        """
         if not is_fifo(self.members):
             return set()
         succeeded = {each["Id"] for each in answer.get("Successful", ())}
@@ -58,7 +61,7 @@ class Batch:
         for entry in reversed(self.members["Entries"]):
             group = entry.get("MessageGroupId")
             if group is None:
-                continue  # it is no send
+                continue  # not a send
             if entry["Id"] in succeeded:
                 groups.add(group)
             elif group in groups:

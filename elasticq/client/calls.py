@@ -1,7 +1,7 @@
-"""What the light clients of all APIs share: one endpoint, a connection a thread, signatures, attempts of a call.
+"""The common base of the light clients: one endpoint, one connection for each thread, signatures and retries.
 
-All attempts of a call carry one amz-sdk-invocation-id, by which elasticq knows them for one: a repeated send stores
-nothing, a repeated receive gets the same messages.
+All attempts of a call have the same amz-sdk-invocation-id, so elasticq treats them as one call. A repeated send stores
+nothing, and a repeated receive gets the same messages.
 """
 
 import os
@@ -29,9 +29,9 @@ RETRY_S_DEFAULT: Final = 30.0
 
 
 class Client(ABC):
-    """A client for one endpoint. Threads may share it: each has a connection of its own.
+    """A client for one endpoint. Threads may share it, as each thread has its own connection.
 
-    service: the name by which the API is signed for, and found at AWS; content_type: of its requests.
+    service: the name of the API in signatures and in AWS's host names; content_type: that of its requests.
     """
 
     service: ClassVar[str]
@@ -49,14 +49,16 @@ class Client(ABC):
         retry_s: float = RETRY_S_DEFAULT,
         verify: bool | str = True,
     ) -> None:
-        """Opens no connection yet. ``credentials``: None finds them as boto3 does, UNSIGNED signs nothing.
+        """Prepare a client; it opens connections later.
 
-        Where none are found and ``region`` is given, calls are signed in the name of nobody, as their region stands in
-        the signature: a server takes them that takes calls without a signature, too.
+        endpoint: scheme://host[:port], or empty for AWS's endpoint of the region. credentials: None finds them as boto3
+        does, UNSIGNED signs nothing. retry_s: how long a call is retried after a refused connection, a 5xx or
+        throttling. verify: for https, as in boto3: True, False or a file of CAs.
 
-        endpoint: scheme://host[:port], AWS's own for the region if empty; retry_s: how long a call is tried
-        again after a refused connection, a 5xx or throttling; verify: of https, False or a file of CAs.
-        Raises LookupError for a profile that is not there, ValueError for what is no endpoint.
+        If no credentials are found and ``region`` is given, calls are signed with a placeholder key, because only the
+        signature contains the region. A server that accepts unsigned calls accepts these, too.
+
+        Raise LookupError if a named profile does not exist, and ValueError if the endpoint is not a URL.
         """
         self.region = region or find_region(profile)
         self.endpoint = endpoint or f"https://{self.service}.{self.region}.amazonaws.com"
@@ -80,10 +82,10 @@ class Client(ABC):
         self._mark = os.urandom(10).hex()
         self._of_thread = threading.local()
         self._lock = threading.Lock()
-        self._connections: WeakSet[Connection] = WeakSet()  # a thread's ends with it
+        self._connections: WeakSet[Connection] = WeakSet()  # weak, as a thread's connection ends with the thread
 
     def at(self, endpoint: str, *, read_s: float, retry_s: float) -> Self:
-        """Return a client like this one, with connections of its own, for another endpoint of the same cluster."""
+        """Return a client for another endpoint of the same cluster, with these timeouts and its own connections."""
         return type(self)(
             endpoint,
             self.region,
@@ -95,7 +97,7 @@ class Client(ABC):
         )
 
     def close(self) -> None:
-        """Close the connections of all threads; a later call opens its own again."""
+        """Close the connections of all threads. A later call opens a new one."""
         with self._lock:
             connections, self._connections = list(self._connections), WeakSet()
         self._of_thread = threading.local()
@@ -118,9 +120,11 @@ class Client(ABC):
         wait_s: float = 0,
         invocation_id: bytes = b"",
     ) -> Members:
-        """The answer, after as many attempts as it takes. Raises SqsError, Unreachable, DigestMismatch.
+        """Make a call, with retries until ``retry_s`` is over, and return its answer.
 
-        invocation_id: of a call that another client or an earlier try may have made already; a new one if empty.
+        check: is called with the members and the answer, and may raise. wait_s: how long the server may wait with the
+        answer. invocation_id: that of an earlier try of the same call; empty for a new call. Raise SqsError,
+        Unreachable or DigestMismatch if the last attempt failed.
         """
         body = self._written(action, members)
         invocation_id = invocation_id or f"{self._mark}{next(self._calls):012x}".encode()
@@ -142,7 +146,7 @@ class Client(ABC):
                 return result
 
     def _attempt(self, action: str, body: bytes, invocation_id: bytes, wait_s: float) -> Answer:
-        """One exchange; a second one at once where the kept connection turns out to have been closed."""
+        """Make one attempt. If the server had closed the kept connection, repeat it at once on a new one."""
         connection = self._connection()
         was_used = connection.is_used
         request = self._request(action, body, invocation_id)
@@ -172,7 +176,7 @@ class Client(ABC):
         )
 
     def _connection(self) -> Connection:
-        """The connection of this thread; a forked process opens its own."""
+        """Return the connection of this thread. A forked process gets its own."""
         kept = self._of_thread
         if getattr(kept, "pid", 0) != os.getpid():
             kept.connection = Connection(self._host, self._port, self._tls, self._connect_s, self._read_s)
@@ -186,28 +190,28 @@ class Client(ABC):
 
     @abstractmethod
     def _written(self, action: str, members: Members) -> bytes:
-        """The body of a request."""
+        """Return the body of a request."""
 
     @abstractmethod
     def _head(self, action: str) -> tuple[str, str]:
-        """Path of a request, and its first line with the header lines that tell the action, if any do."""
+        """Return the path of a request, and its first line with the header lines that name the action, if any."""
 
     @abstractmethod
     def _target(self, action: str) -> str:
-        """What of the header X-Amz-Target is signed; empty without one."""
+        """Return the value of the header X-Amz-Target, which is signed; empty if the API has no such header."""
 
     @abstractmethod
     def _read(self, action: str, answer: Answer) -> Members:
-        """What an answer says. Raises SqsError, Unreachable."""
+        """Return the members of an answer. Raise SqsError for an error, Unreachable for an answer of another server."""
 
 
 def method_name(action: str) -> str:
-    """As boto3 calls it: get_queue_url for GetQueueUrl."""
+    """Return boto3's name for an action: get_queue_url for GetQueueUrl."""
     return re.sub(r"(?<!^)(?=[A-Z])", "_", action).lower()
 
 
 def add_methods(kind: type[Client], names: Iterable[str]) -> None:
-    """Give a client a method for each of these actions that it has none for."""
+    """Add a method to a client for each of these actions, unless it has one."""
     for name in names:
         if not hasattr(kind, method_name(name)):
             setattr(kind, method_name(name), _method(kind, name))

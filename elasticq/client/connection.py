@@ -1,7 +1,7 @@
-"""One kept-alive HTTP/1.1 connection: bytes of a request out, status, head and body of its answer in.
+"""One kept-alive HTTP/1.1 connection: it sends the bytes of a request, and returns status, head and body of the answer.
 
-By hand on a socket: http.client spends more on parsing an answer's head with
-the email package than all the rest of a call costs.
+It uses a socket directly. http.client parses the head of an answer with the email package, which costs more time than
+all the rest of a call.
 """
 
 import os
@@ -19,14 +19,14 @@ ANSWER_BYTES_MAX: Final = 256 * 1_048_576
 
 
 class Answer(NamedTuple):
-    """``head``: the header lines, each with its CRLF in front."""
+    """An answer of HTTP. ``head``: the header lines, each with its CRLF in front."""
 
     status: int
     head: bytes
     body: bytes
 
     def header(self, name: bytes) -> bytes:
-        """The value of a header, named in lower case; empty if it is not there."""
+        """Return the value of a header, given by its name in lower case; empty if there is none."""
         head = self.head
         start = head.lower().find(b"\r\n%b:" % name)
         if start < 0:
@@ -37,7 +37,7 @@ class Answer(NamedTuple):
 
 
 class Connection:
-    """The connection of one thread. A failure closes it and raises Unreachable; the next exchange opens it again."""
+    """The connection of one thread. A failure closes it and raises Unreachable. The next exchange opens it again."""
 
     __slots__ = ("__weakref__", "_address", "_connect_s", "_read_s", "_socket", "_tls", "is_used")
 
@@ -47,10 +47,13 @@ class Connection:
         self._tls = tls
         self._connect_s = connect_s
         self._read_s = read_s
-        self.is_used = False  # whether an answer came over it; if it breaks then, it may only have been idle for long
+        self.is_used = False  # whether an answer came over it: if it then breaks, the server may have closed it as idle
 
     def exchange(self, request: bytes, patience_s: float = 0) -> Answer:
-        """The answer, which may take ``patience_s`` longer than the read time-out. Raises Unreachable."""
+        """Send a request and return the answer. Raise Unreachable if there is none in time.
+
+        patience_s: how much longer than the read timeout the answer may take.
+        """
         try:
             sock = self._socket or self._open()
             if patience_s:
@@ -64,7 +67,7 @@ class Connection:
             host, port = self._address
             raise Unreachable(f"{host}:{port}: {error or type(error).__name__}") from error
         except BaseException:
-            self.close()  # an interrupt in the middle of an answer: nobody may take its rest for the next one
+            self.close()  # after an interrupt, the rest of this answer must not be read as the next one
             raise
         if keeps:
             self.is_used = True
@@ -73,14 +76,14 @@ class Connection:
         return answer
 
     def close(self) -> None:
-        """Closes the connection; does nothing if it is closed."""
+        """Close the connection; do nothing if it is closed."""
         sock, self._socket = self._socket, None
         self.is_used = False
         if sock is not None:
             sock.close()
 
     def __del__(self) -> None:
-        """A thread that ends drops its connection."""
+        """Close the socket when the thread ends and drops its connection."""
         self.close()
 
     def _open(self) -> socket.socket:
@@ -97,7 +100,7 @@ class Connection:
         return sock
 
     def _read(self, sock: socket.socket) -> tuple[Answer, bool]:
-        """The answer, and whether the connection may be used again."""
+        """Return the answer, and whether the connection can be used again."""
         data = sock.recv(CHUNK_BYTES)
         while (end := data.find(b"\r\n\r\n")) < 0:
             if not data or len(data) > HEAD_BYTES_MAX:
@@ -149,7 +152,7 @@ class Connection:
             body += data[end + 2 : needed - 2]
             data = data[needed:]
             if not length:
-                return bytes(body)  # nobody sends trailers
+                return bytes(body)  # without trailers, which no server sends here
 
     def _more(self, sock: socket.socket, got: int) -> bytes:
         data = sock.recv(CHUNK_BYTES) if got <= ANSWER_BYTES_MAX else b""
@@ -165,8 +168,11 @@ class Connection:
 
 
 def tls_context(verify: bool | str) -> "ssl.SSLContext":
-    """``verify`` as in boto3: False checks nothing, a file of CAs stands in for AWS_CA_BUNDLE and the system's."""
-    import ssl  # which takes longer than a whole reader of Spark that speaks plain HTTP
+    """Return the TLS settings for ``verify``, as in boto3.
+
+    False checks nothing. A file of CAs replaces AWS_CA_BUNDLE and the CAs of the system.
+    """
+    import ssl  # here, as this import takes longer than a whole reader of Spark over plain HTTP
 
     if verify is False:
         context = ssl.create_default_context()

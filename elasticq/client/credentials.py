@@ -1,4 +1,4 @@
-"""Finds the access key and the region where boto3 looks for them: in the environment, then in profiles."""
+"""The access key and the region, from the same places as in boto3: the environment, then profiles."""
 
 import os
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 
 class Credentials(NamedTuple):
-    """An access key; all parts are empty where calls are not signed."""
+    """An access key. All parts are empty if calls are not signed."""
 
     access_key_id: str
     secret_access_key: str
@@ -19,15 +19,15 @@ class Credentials(NamedTuple):
 
 UNSIGNED: Final = Credentials("", "")
 NOBODY: Final = Credentials("anonymous", "anonymous")
-"""The key of a caller who has none."""
+"""The placeholder key of a caller without credentials."""
 
 REGION_DEFAULT: Final = "us-east-1"
 
 
 def find_credentials(profile: str = "", environment: Mapping[str, str] | None = None) -> Credentials:
-    """The credentials of ``profile`` if it is given, else of the environment, else of AWS_PROFILE or ``default``.
+    """Return the credentials of ``profile`` if given, else of the environment, else of AWS_PROFILE or ``default``.
 
-    UNSIGNED if there are none. Raises LookupError if a named profile does not exist or has no key.
+    Return UNSIGNED if there are none. Raise LookupError if a named profile does not exist or has no key.
     """
     variables = os.environ if environment is None else environment
     if not profile:
@@ -42,7 +42,7 @@ def find_credentials(profile: str = "", environment: Mapping[str, str] | None = 
 
 
 def find_region(profile: str = "", environment: Mapping[str, str] | None = None) -> str:
-    """AWS_REGION, AWS_DEFAULT_REGION, the profile's region, or us-east-1."""
+    """Return the first of: AWS_REGION, AWS_DEFAULT_REGION, the profile's region, us-east-1."""
     variables = os.environ if environment is None else environment
     given = variables.get("AWS_REGION") or variables.get("AWS_DEFAULT_REGION")
     if given and not profile:
@@ -69,7 +69,7 @@ def _of_profile(name: str, variables: Mapping[str, str]) -> Credentials | None:
 
 
 def _section(variables: Mapping[str, str], variable: str, file: str, section: str) -> Mapping[str, str]:
-    import configparser  # most find their key in the environment
+    import configparser  # here, as most programs find their key in the environment
 
     home = variables.get("HOME")
     default = Path(home) if home else Path("~").expanduser()

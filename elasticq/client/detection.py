@@ -1,4 +1,4 @@
-"""Tells whether an endpoint is elasticq: by the Server header of its /health."""
+"""The detection of elasticq at an endpoint, by the Server header of its /health."""
 
 from functools import cache
 from typing import Final
@@ -10,7 +10,7 @@ PATIENCE_S: Final = 5.0
 
 
 def is_elasticq(endpoint: str, *, verify: bool | str = True) -> bool:
-    """Whether elasticq answers there. An answer is remembered; raises Unreachable if nobody answers, each time."""
+    """Return whether elasticq answers at the endpoint. Answers are cached. Raise Unreachable if there is no answer."""
     return _is_elasticq(endpoint.rstrip("/"), verify)
 
 

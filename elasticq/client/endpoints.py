@@ -1,4 +1,4 @@
-"""Knows at which endpoints a cluster is asked: those that were given, and those that its admin ports name."""
+"""The endpoints of a cluster: those that the caller gave, and those that its admin ports name."""
 
 from collections.abc import Iterable
 from http.client import HTTPException
@@ -17,7 +17,7 @@ REMEMBER_S: Final = 5.0
 
 
 class Endpoints:
-    """The endpoints of one client. Threads share it without a lock: what changes is replaced as a whole."""
+    """The endpoints of one client. Threads share it without a lock, as a changed field is replaced as a whole."""
 
     def __init__(
         self,
@@ -27,7 +27,10 @@ class Endpoints:
         verify: bool | str = True,
         remember_s: float = REMEMBER_S,
     ) -> None:
-        """verify: of the certificates of admin ports, as in boto3. Raises ValueError for what is no URL."""
+        """Start with the given endpoints. verify: for the certificates of admin ports, as in boto3.
+
+        Raise ValueError if an endpoint is not a URL.
+        """
         self.own = _checked(own)
         self.current = self.own
         self._given = tuple(dict.fromkeys((self.own, *map(_checked, given))))
@@ -39,30 +42,30 @@ class Endpoints:
 
     @property
     def is_due(self) -> bool:
-        """Whether ``learn`` asks: there are admin ports, and none of them was asked in the last seconds."""
+        """Return whether ``learn`` would ask: there are admin ports, and none was asked in the last seconds."""
         return bool(self._admin) and self._due_s <= monotonic()
 
     @property
     def is_new(self) -> bool:
-        """Whether there are admin ports of which none was ever asked."""
+        """Return whether there are admin ports and none was asked yet."""
         return bool(self._admin) and self._due_s == -inf
 
     def leave(self, failed: str) -> None:
-        """Make the endpoint after ``failed`` the current one, unless another thread has gone on already."""
+        """Make the endpoint after ``failed`` the current one, unless another thread already did."""
         if self.current == failed:
             known = self._known
             at = known.index(failed) if failed in known else -1
             self.current = known[(at + 1) % len(known)]
 
     def learn(self) -> None:
-        """Ask the admin ports in turn, each for up to LEARN_S, until one names its cluster's members, if it is time.
+        """Ask the admin ports in turn, each for up to LEARN_S, until one names the members of its cluster.
 
-        Members that an earlier answer named and this one does not are forgotten. Where no port answers, what is known
-        stays: the admin ports that were given may all be those of members that died.
+        Do nothing unless ``is_due``. Members that only an earlier answer named are dropped. If no port answers, the
+        known endpoints stay, as the given admin ports may all belong to members that died.
         """
         if not self.is_due:
             return
-        self._due_s = monotonic() + self._remember_s  # other threads go on with what is known
+        self._due_s = monotonic() + self._remember_s  # meanwhile other threads use the known endpoints
         learnt = self._members()
         self._due_s = monotonic() + self._remember_s
         if learnt:
@@ -80,10 +83,13 @@ class Endpoints:
 
 
 def reachable(told: Any, admin_host: str) -> list[str]:
-    """The SQS ports in what ``GET /cluster`` told, as URLs that can be reached from where ``admin_host`` can.
+    """Return the URLs of the SQS ports in ``told``, an answer to ``GET /cluster``.
 
-    Who listens on all addresses names none: it is where its peers find it, or where its admin port was found. Who
-    listens on its loopback only is there for programs beside it. Raises LookupError and the like if it is no such page.
+    They are for a client that reaches ``admin_host``. A member that listens on all addresses names none of them. Then
+    its address for peers is used, or ``admin_host`` if that member answered. A member that listens on its loopback only
+    is left out, unless ``admin_host`` is a loopback address.
+
+    Raise LookupError, TypeError, ValueError or AttributeError if ``told`` is not such an answer.
     """
     found = []
     for member in told["members"]:

@@ -1,8 +1,8 @@
-"""What can go wrong at a client.
+"""The errors of a client.
 
 ClientError
 +- SqsError         the server answered with an error
-+- DigestMismatch   a body was damaged on its way
++- DigestMismatch   a body was damaged on the network
 +- Unreachable      no answer: refused, cut, timed out; also an OSError
 """
 
@@ -10,14 +10,14 @@ from typing import Any
 
 
 class ClientError(Exception):
-    """Base of all errors of the light client."""
+    """The base of all errors of the light client."""
 
 
 class SqsError(ClientError):
     """An error answer. ``response`` has the shape of botocore's ClientError.response.
 
-    code: the code of the Query protocol, as in boto3 (AWS.SimpleQueueService.NonExistentQueue), or else the type;
-    type: the last part of the JSON type (QueueDoesNotExist); status: of HTTP; sender_fault: a retry cannot help.
+    code: the code of the Query protocol, as in boto3 (AWS.SimpleQueueService.NonExistentQueue), else the type. type:
+    the last part of the JSON type (QueueDoesNotExist). status: that of HTTP. sender_fault: a retry cannot help.
     """
 
     def __init__(self, action: str, code: str, kind: str, message: str, status: int, sender_fault: bool) -> None:
@@ -34,13 +34,13 @@ class SqsError(ClientError):
         self._made_of = (action, code, kind, message, status, sender_fault)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Spark carries exceptions from its workers to the driver."""
+        """Support pickling, as Spark sends exceptions from its workers to the driver."""
         return SqsError, self._made_of
 
 
 class DigestMismatch(ClientError):
-    """A body was damaged on its way: its MD5 is not the one that the server tells."""
+    """A body was damaged on the network: its MD5 is not the one in the answer."""
 
 
 class Unreachable(ClientError, OSError):
-    """The server did not answer; it is not known whether it did what was asked."""
+    """The server did not answer. It is unknown whether it executed the call."""

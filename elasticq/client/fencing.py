@@ -1,7 +1,7 @@
-"""Makes calls about messages under a fencing token: the server refuses them when the resource is another's.
+"""Calls about messages with a fencing token: the server refuses them when another consumer holds the resource.
 
-The light client tells the token as members of the request. boto3 sends no member that its model of SQS does not have,
-so a hook of botocore puts the same into the header X-Elasticq-Fence, before the request is signed.
+The light client sends the token as members of the request. boto3 cannot send members that its model of SQS does not
+have. So a hook of botocore puts the token into the header X-Elasticq-Fence, before the request is signed.
 """
 
 from collections.abc import Callable
@@ -19,15 +19,15 @@ METHODS: Final = frozenset(
         "change_message_visibility_batch",
     )
 )
-"""The methods of a client that the server judges by a token."""
+"""The methods of a client that can have a token."""
 NOT_HOLDER: Final = "ElasticqNotHolder"
 
 _HEADER: Final[ContextVar[str]] = ContextVar("elasticq-fence", default="")
-"""The header of the call that this thread or task makes."""
+"""The value of the header X-Elasticq-Fence for the call that this thread or task makes."""
 
 
 class Fence(NamedTuple):
-    """The right to act on one resource of a group. partition: of a partitioned queue, else None."""
+    """The right to act on one resource of a group. partition: its number in a partitioned queue, else None."""
 
     group: str
     token: int
@@ -35,7 +35,7 @@ class Fence(NamedTuple):
 
     @property
     def members(self) -> dict[str, Any]:
-        """What a request in JSON 1.0 says."""
+        """Return the members of a request in JSON 1.0."""
         told: dict[str, Any] = {"ElasticqGroup": self.group, "ElasticqToken": self.token}
         if self.partition is not None:
             told["ElasticqPartition"] = self.partition
@@ -43,15 +43,15 @@ class Fence(NamedTuple):
 
     @property
     def header(self) -> str:
-        """What the header X-Elasticq-Fence says."""
+        """Return the value of the header X-Elasticq-Fence."""
         parts = (self.group, self.token) if self.partition is None else self
         return ";".join(map(str, parts))
 
 
 class Fenced:
-    """A client of SQS whose calls about messages are made under one fence; everything else is the client's.
+    """A client of SQS that makes its calls about messages with one fence. All other attributes are the client's.
 
-    The queue's URL need not be given. client: a light client, or one of boto3.
+    These calls do not need the queue's URL. client: a light client or a boto3 client.
     """
 
     def __init__(self, client: Any, fence: Fence, queue_url: str) -> None:
@@ -59,7 +59,7 @@ class Fenced:
         self._fence = fence
         self._queue_url = queue_url
         self._is_boto3 = hasattr(client, "meta")
-        if self._is_boto3:  # one hook for all fences of a client
+        if self._is_boto3:  # one hook serves all fences of a client
             client.meta.events.register("before-call.sqs", _add_header, unique_id="elasticq-fence")
 
     def __getattr__(self, name: str) -> Any:
@@ -90,11 +90,11 @@ def _add_header(params: dict[str, Any], **_: Any) -> None:
 
 
 def is_not_holder(failure: BaseException) -> bool:
-    """True if a call was refused because its token is not that of the resource's present assignment."""
+    """Return whether the server refused a call because its token is not that of the current assignment."""
     return error_code(failure) == NOT_HOLDER
 
 
 def error_code(failure: BaseException) -> str:
-    """Return the code of an error that the server answered with, by either client; empty for any other failure."""
+    """Return the code of an error answer, for the light client and boto3; empty for any other failure."""
     response = getattr(failure, "response", None)
     return str(response.get("Error", {}).get("Code", "")).rpartition("#")[2] if isinstance(response, dict) else ""

@@ -1,8 +1,8 @@
-"""A consumer of a group: the server shares the group's queues out, and this holds some of them, each alone.
+"""A consumer of a group: the server assigns the group's queues to its consumers, each queue to only one.
 
-Three threads of its own keep a consumer going. One sends a heartbeat every few seconds, which prolongs the session and
-releases what was stopped. One waits at the server for changes. One makes the callbacks, one after another. What they
-decide is in group_state.py. Further threads receive while somebody iterates (group_messages.py).
+A consumer has three threads. One sends a heartbeat every few seconds, which prolongs the session and releases stopped
+resources. One waits at the server for changes. One makes the callbacks, one after another. group_state.py makes their
+decisions. Further threads receive messages once a program iterates over the group (group_messages.py).
 """
 
 import os
@@ -33,20 +33,20 @@ Callback = Callable[[Held], object]
 
 
 _SLEEPS_TOO: Final = getattr(time, "CLOCK_BOOTTIME", None)
-"""The monotonic clock of Linux that also counts while the machine sleeps; ``monotonic`` stands still there."""
+"""The monotonic clock of Linux that also counts while the machine sleeps. ``monotonic`` does not."""
 
 
 def now_ms() -> float:
-    """Return the time of a monotonic clock of this machine in milliseconds, with the time for which it slept."""
+    """Return the time of a monotonic clock of this machine in milliseconds, including the time for which it slept."""
     return (time.monotonic() if _SLEEPS_TOO is None else time.clock_gettime(_SLEEPS_TOO)) * 1_000
 
 
 class Group:
-    """A consumer of one group, from entering the context to leaving it. Threads may share it.
+    """A consumer of one group, while its context is entered. Threads may share it.
 
-    on_assigned and on_revoked are called with a Held, one at a time, in a thread of the group. When on_revoked has
-    returned, and each message of that resource that an iteration gave out is done, the resource goes on to another
-    consumer. An exception in either ends the consumer, and is raised by the iteration, ``wait`` and the context's end.
+    on_assigned and on_revoked are called with a Held, one at a time, in a thread of the group. A revoked resource is
+    released for other consumers when on_revoked has returned and all its yielded messages are done. An exception in a
+    callback ends the consumer. The iteration, ``wait`` and the end of the context then raise it.
     """
 
     def __init__(
@@ -64,11 +64,12 @@ class Group:
         receivers: int = 16,
         receive: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
-        """client: an endpoint, a light client or a boto3 client, also one in ``wrap``.
+        """Prepare a consumer, which joins when the context is entered.
 
-        weight: the share of this consumer beside those of the others, 0 to 1,000; endpoints, admin and verify: as of
-        ``wrap``; receivers: how many threads receive while somebody iterates; receive: members of their ReceiveMessage,
-        such as VisibilityTimeout.
+        client: an endpoint, a light client or a boto3 client, also one from ``wrap``. weight: how many resources this
+        consumer gets, relative to the weights of the others, 0 to 1,000. endpoints, admin and verify: as for ``wrap``.
+        receivers: how many threads receive for iterations. receive: members of their ReceiveMessage, such as
+        VisibilityTimeout.
         """
         self.name = name
         self._calls = GroupCalls(client, endpoints, admin, verify)
@@ -80,14 +81,14 @@ class Group:
         self._changed = threading.Condition()
         self._is_closing = False
         self._revoked: set[int] = set()  # on_revoked has returned
-        self._stuck: set[int] = set()  # on_revoked failed: perhaps something is still acted on
-        self._is_broken = False  # nobody makes callbacks any more
+        self._stuck: set[int] = set()  # on_revoked failed, so the program may still work on the resource
+        self._is_broken = False  # the thread of the callbacks has failed
         self._failure: BaseException | None = None
         self._join_id = ""
         self._join_sent_ms = 0.0
         self._process_id = os.getpid()
         self._threads: list[threading.Thread] = []
-        self._is_leaving = False  # close() has begun, in any thread
+        self._is_leaving = False  # a thread has begun close()
         self._has_left = False
         self.receivers = Receivers(self._changed, self.messages, receivers, receive, self._fail, self._settle)
 
@@ -95,41 +96,41 @@ class Group:
 
     @property
     def held(self) -> Mapping[str, Held]:
-        """What is held now and whose on_assigned has returned, by the names of the resources."""
+        """Return the resources that are held and whose on_assigned has returned, by name."""
         with self._changed:
             return {each.resource: each for each in self._held.values() if each.is_held()}
 
     @property
     def consumer_id(self) -> str:
-        """The name that the server gave to this consumer; empty while it has none."""
+        """Return the id that the server gave to this consumer; empty without a session."""
         return self._state.view.consumer_id
 
     @property
     def generation(self) -> int:
-        """How often the group has been shared out anew, as the server told last."""
+        """Return how often the server had assigned the group's resources again, as of its last answer."""
         return self._state.view.generation
 
     @property
     def hold_until_s(self) -> float:
-        """When this consumer stops by itself, by ``time.monotonic()``, unless a heartbeat is answered before."""
+        """Return the time, by ``time.monotonic()``, at which this consumer stops unless a heartbeat is answered."""
         return time.monotonic() + (self._state.hold_until_ms - now_ms()) / 1_000
 
     def may_act(self, token: int) -> bool:
-        """As Held.is_held."""
+        """Return what Held.is_held returns for this token."""
         if self._is_forked():
             return False
         with self._changed:
             return self._state.may_act(token, now_ms())
 
     def may_finish(self, token: int) -> bool:
-        """As Held.may_finish."""
+        """Return what Held.may_finish returns for this token."""
         if self._is_forked():
             return False
         with self._changed:
             return self._state.may_finish(token, now_ms())
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Wait until the consumer has ended, and return whether it has. Raises what ended it."""
+        """Wait until the consumer ends, and return whether it has. Raise the error that ended it, if any."""
         with self._changed:
             self._changed.wait_for(lambda: self._is_closing, timeout_s)
             if self._failure is not None:
@@ -137,10 +138,10 @@ class Group:
             return self._is_closing
 
     def __iter__(self) -> Iterator[Message]:
-        """Receive from all that is held, also from what comes later, until the consumer ends.
+        """Yield messages of all resources that are held, also later ones, until the consumer ends.
 
-        A message is done when the next one is asked for. Of one resource one message at a time is given out, so that
-        threads that each iterate keep its order.
+        A message is done when the next one is requested. Only one message of a resource is yielded at a time, so
+        several threads can iterate and keep the order of a resource.
         """
         if self._is_forked():
             raise RuntimeError("this consumer lives in the process that forked this one: make a Group of its own here")
@@ -163,9 +164,9 @@ class Group:
             raise self._failure
 
     def join(self) -> None:
-        """Join the group and start the threads; a consumer that has joined stays as it is.
+        """Join the group and start the threads. Do nothing if the consumer has joined.
 
-        Raises SqsError, such as ElasticqGroupDoesNotExist, or Unreachable.
+        Raise SqsError, such as ElasticqGroupDoesNotExist, or Unreachable.
         """
         if self._threads and not self._has_left:
             return
@@ -186,10 +187,10 @@ class Group:
             thread.start()
 
     def close(self) -> None:
-        """Stop everything, with on_revoked for all that is held, then leave the group, so that others have it at once.
+        """Stop all work, with on_revoked for all that is held, and leave the group. Others then get the resources.
 
-        Waits for messages that iterations in other threads gave out, and for another thread that closes. In a callback,
-        and in a process that was forked, it returns at once. A thread that on_revoked waits for calls ``end`` instead.
+        Wait for messages that iterations in other threads have, and for another thread in ``close``. Return at once in
+        a callback, and in a forked process. A thread for which on_revoked waits must call ``end`` instead.
         """
         if self._is_forked():
             return
@@ -212,9 +213,9 @@ class Group:
                 self._changed.notify_all()
 
     def end(self) -> None:
-        """Begin to end the consumer and return at once: a callback or any thread may call it, ``close`` does the rest.
+        """Begin to end the consumer, and return at once. Any thread and callback may call this before ``close``.
 
-        Nothing new begins from now on, iterations end, and on_revoked is called for all that is held.
+        No new work begins, iterations end, and on_revoked is called for all that is held.
         """
         with self._changed:
             self._is_closing = True
@@ -222,14 +223,14 @@ class Group:
             self.receivers.stop()
 
     def _leave(self) -> None:
-        """Wait until everything has stopped, then leave; calls that a silent server does not answer are abandoned."""
+        """Wait until all work has stopped, then leave. Wait at most CALL_READ_S for calls without an answer."""
         with self._changed:
             self._changed.wait_for(self._has_stopped)
             consumer_id = self._state.view.consumer_id
             self._state.lost(consumer_id)
             self._changed.notify_all()
         if consumer_id and not self._stuck and not self._is_broken:
-            with suppress(ClientError, OSError):  # the session's end frees what this consumer had, then
+            with suppress(ClientError, OSError):  # then the end of the session releases the resources
                 self._calls.try_once(
                     lambda sqs: sqs.leave_group(GroupName=self.name, ConsumerId=consumer_id), CALL_READ_S
                 )
@@ -239,11 +240,11 @@ class Group:
         self._calls.close()
 
     def _has_stopped(self) -> bool:
-        """True if nothing is acted on any more, but for what cannot be stopped."""
+        """Return whether the consumer is closing and no resource is worked on, except those whose stop failed."""
         return self._is_closing and (self._is_broken or self._state.acting == len(self._stuck))
 
     def _is_forked(self) -> bool:
-        """True in a child of the consumer's process: it has none of the threads, and hears of no revocation."""
+        """Return whether this is a forked child of the consumer's process, without the threads that stop work."""
         return self._process_id != os.getpid()
 
     def _fail(self, failure: BaseException) -> None:
@@ -272,7 +273,7 @@ class Group:
                     self._changed.wait(pause_ms / 1_000)
                     continue
                 if self._is_closing and not self._state.view.consumer_id:
-                    self._changed.wait()  # nobody joins any more; what is stopped is waited for
+                    self._changed.wait()  # do not join again, but wait for the stops
                     continue
                 ask = self._state.ask(now_ms())
             try:
@@ -282,7 +283,7 @@ class Group:
                     raise
 
     def _ask(self, ask: Ask) -> None:
-        """Send one call. Raises what went wrong, unless it is that the session is over."""
+        """Send one call and take its answer. Raise its error, unless that only means that the session is over."""
         sent_ms = now_ms()
         try:
             if not ask.consumer_id:
@@ -306,9 +307,9 @@ class Group:
             self._changed.notify_all()
 
     def _join(self) -> View:
-        """Join; all tries until one is answered are one call to the server, so that they make one consumer.
+        """Join the group. All tries until an answer have one invocation id, so they make one consumer.
 
-        Its session counts from the try that the server executed, which may be the first one.
+        The session counts from the try that the server executed. That may be the first one, so its time is kept.
         """
         if not self._join_id:
             self._join_id, self._join_sent_ms = str(uuid4()), now_ms()
@@ -336,7 +337,7 @@ class Group:
             raise Unreachable("the answer is no view of a group: something else answers there") from failure
 
     def _is_over(self, failure: Exception, consumer_id: str) -> bool:
-        """Return whether a failure is that the consumer's session is over, and note it; the lock is held."""
+        """Return whether a failure means that the consumer's session is over; if so, drop it. The lock must be held."""
         if not consumer_id or error_code(failure) != UNKNOWN_CONSUMER:
             return False
         self._state.lost(consumer_id)
@@ -344,7 +345,7 @@ class Group:
         return True
 
     def _watch(self) -> None:
-        """Wait at the server for changes: a heartbeat would tell of them as well, but later."""
+        """Wait at the server for changes, which heartbeats would report later."""
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._is_closing or bool(self._state.view.consumer_id))
@@ -366,7 +367,7 @@ class Group:
                 self._state.answered(newer, sent_ms)
                 self._changed.notify_all()
                 if newer.version <= view.version and now_ms() - sent_ms < RETRY_MS:
-                    self._changed.wait(RETRY_MS / 1_000)  # who answers at once with nothing new is not asked at once
+                    self._changed.wait(RETRY_MS / 1_000)  # an early answer without news: do not ask at once again
 
     # --- callbacks ----------------------------------------------------------------------
 
@@ -389,8 +390,8 @@ class Group:
         try:
             if self._on_assigned is not None:
                 self._on_assigned(held)
-        except BaseException as failure:  # sys.exit() and pytest.fail(), too: else nobody learns that it ended
-            self._fail(failure)  # and on_revoked follows, as on_assigned may have begun something
+        except BaseException as failure:  # including sys.exit() and pytest.fail(), which a thread would hide
+            self._fail(failure)  # on_revoked follows, as on_assigned may have begun work
         with self._changed:
             self._held[held.token] = held
             self._state.started(held.token)
@@ -411,7 +412,7 @@ class Group:
             self._settle(held.token)
 
     def _settle(self, token: int) -> None:
-        """The resource is stopped when its callback has returned and no message of it is in anybody's hands."""
+        """Mark the resource as stopped if its on_revoked has returned and all its received messages are done."""
         if token in self._revoked and not self.receivers.is_busy(token):
             self._revoked.discard(token)
             del self._held[token]

@@ -1,8 +1,8 @@
-"""A consumer of a group for asyncio: a Group whose threads do the waiting, and whose callbacks are coroutines.
+"""A consumer of a group for asyncio: a Group whose threads wait, and whose callbacks are coroutines.
 
-The calls block threads and not the loop, as those of ``wrap_async`` for a boto3 client do. What a consumer may do is
-decided by a clock and by answers that come in those threads: a loop that stands still delays callbacks, and
-``is_held`` of what is held says no in time all the same.
+The calls block threads and not the loop, like those of ``wrap_async`` for a boto3 client. The rights of the consumer
+depend on a clock and on answers in those threads. So a blocked loop delays callbacks, but ``is_held`` still returns
+False in time.
 """
 
 import asyncio
@@ -17,10 +17,10 @@ AsyncCallback = Callable[[Held], Coroutine[Any, Any, object]]
 
 
 class AsyncGroup:
-    """A consumer of one group, from entering the context to leaving it: a Group for one event loop.
+    """A consumer of one group for one event loop, while its context is entered.
 
-    on_assigned and on_revoked are coroutine functions, and are run in the loop, one at a time. The calls of
-    ``Held.client`` block: ``asyncio.to_thread`` makes them.
+    on_assigned and on_revoked are coroutine functions, which run in the loop, one at a time. The calls of
+    ``Held.client`` block, so use ``asyncio.to_thread`` for them.
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class AsyncGroup:
         on_revoked: AsyncCallback | None = None,
         **options: Any,
     ) -> None:
-        """client and options: as of Group."""
+        """Prepare a consumer, which joins when the context is entered. The arguments are those of Group."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ready = asyncio.Event()
         self._callback: asyncio.Task[Any] | None = None  # the callback that runs now
@@ -43,21 +43,21 @@ class AsyncGroup:
 
     @property
     def held(self) -> Mapping[str, Held]:
-        """As Group.held."""
+        """Return what Group.held returns."""
         return self._group.held
 
     @property
     def consumer_id(self) -> str:
-        """As Group.consumer_id."""
+        """Return what Group.consumer_id returns."""
         return self._group.consumer_id
 
     @property
     def generation(self) -> int:
-        """As Group.generation."""
+        """Return what Group.generation returns."""
         return self._group.generation
 
     async def wait(self) -> None:
-        """Wait until the consumer has ended. Raises what ended it."""
+        """Wait until the consumer has ended. Raise the error that ended it, if any."""
         while not self._group.wait(0):
             self._ready.clear()
             if not self._group.wait(0):
@@ -67,7 +67,7 @@ class AsyncGroup:
         self._loop = asyncio.get_running_loop()
         try:
             await asyncio.to_thread(self._group.join)
-        except asyncio.CancelledError:  # the thread goes on, and nobody would close what it joins
+        except asyncio.CancelledError:  # the thread continues to join, so the consumer must be closed
             self._group.end()
             raise
         return self
@@ -80,7 +80,7 @@ class AsyncGroup:
             self._group.wait(0)
 
     async def close(self) -> None:
-        """As Group.close: waits for what other tasks have in hand, and in a callback returns at once."""
+        """Close the consumer, as Group.close does. Wait for messages of other tasks; in a callback, return at once."""
         if self._callback is not None and asyncio.current_task() is self._callback:
             self._group.end()
             return
@@ -88,13 +88,13 @@ class AsyncGroup:
         await asyncio.to_thread(self._group.close)
 
     def end(self) -> None:
-        """As Group.end."""
+        """Begin to end the consumer, as Group.end does."""
         self._group.end()
 
     async def __aiter__(self) -> AsyncIterator[AsyncMessage]:
-        """Receive from all that is held, also from what comes later, until the consumer ends.
+        """Yield messages of all resources that are held, also later ones, until the consumer ends.
 
-        A message is done when the next one is asked for. Of one resource one message at a time is given out.
+        A message is done when the next one is requested. Only one message of a resource is yielded at a time.
         """
         receivers = self._group.receivers
         receivers.start()
@@ -109,7 +109,7 @@ class AsyncGroup:
                 if batch.held.is_held():
                     yield AsyncMessage(batch.held, batch.messages.popleft())
             finally:
-                if batch.messages and not batch.held.is_held():  # these go back by a call, which blocks
+                if batch.messages and not batch.held.is_held():  # put_down makes a call, which blocks
                     await asyncio.to_thread(receivers.put_down, batch)
                 else:
                     receivers.put_down(batch)

@@ -1,7 +1,7 @@
-"""Asks a cluster about a consumer group: one try at a time, at one endpoint after another.
+"""The calls of a consumer of a group: one try at a time, at one endpoint after another.
 
-A group's client decides itself when to ask again, as what it may do depends on when it asked. boto3 knows none of these
-actions: they are asked for by a light client with the endpoint, the region and the key of the boto3 client.
+The consumer itself decides when to repeat a call, because its rights depend on the time of the call. boto3 does not
+have the actions of groups. So a light client makes the calls, with the boto3 client's endpoint, region and key.
 """
 
 from collections.abc import Callable, Iterable
@@ -20,10 +20,10 @@ MESSAGES_RETRY_S: Final = 30.0
 
 
 class GroupCalls:
-    """The calls of one consumer. Threads may share it."""
+    """The calls of one consumer, which its threads may share."""
 
     def __init__(self, client: Any, endpoints: Iterable[str], admin: Iterable[str], verify: bool | str) -> None:
-        """client: an endpoint, a light client or a boto3 client; the others as of ``wrap``."""
+        """Prepare the calls. client: an endpoint, a light client or a boto3 client; the others are as for ``wrap``."""
         self._light: Sqs | None = None
         if isinstance(client, str):
             self._light = Sqs(client, connect_s=CONNECT_S, verify=verify)
@@ -39,15 +39,15 @@ class GroupCalls:
 
     @property
     def messages(self) -> Any:
-        """The client that receives and deletes messages: boto3's own, or a light one that knows all endpoints."""
+        """Return the client for messages: the boto3 client, or a light client that uses all endpoints."""
         if self._light is None:
             return self._given
         return _Everywhere(self) if self._is_many else self._light
 
     def try_once(self, call: Callable[[Sqs], Members], read_s: float) -> Members:
-        """Make one try of a call. Where nobody answers, the next try is made at the next endpoint.
+        """Make one try of a call; return its answer. If there is none, the next call goes to the next endpoint.
 
-        read_s: how long the answer may take. Raises SqsError, Unreachable.
+        read_s: how long the answer may take. Raise SqsError or Unreachable if the try fails.
         """
         if self._endpoints.is_new:
             self._endpoints.learn()
@@ -61,16 +61,16 @@ class GroupCalls:
             raise
 
     def close(self) -> None:
-        """Close the connections that were opened here."""
+        """Close the connections that this object opened."""
         for _, client in list(self._made.values()):
             client.close()
         if self._light is not None and self._light is not self._given:
             self._light.close()
 
     def _client(self, endpoint: str, read_s: float) -> Sqs:
-        """Return the client for an endpoint, a new one if the key has changed since."""
+        """Return the client for an endpoint; a new one if the key of the boto3 client has changed."""
         if self._light is not None:
-            credentials = UNSIGNED  # are those of the client, always
+            credentials = UNSIGNED  # not used: ``at`` keeps the credentials of the light client
         else:
             credentials = _credentials_of(self._given)
         known = self._made.get((endpoint, read_s))
@@ -88,7 +88,7 @@ class GroupCalls:
 
 
 class _Everywhere:
-    """The methods of the light client; a call that fails is made again at the next endpoint."""
+    """An object with the methods of the light client, which repeats a failed call at the next endpoint."""
 
     def __init__(self, calls: GroupCalls) -> None:
         self._calls = calls
@@ -110,7 +110,7 @@ class _Everywhere:
 
 
 def _credentials_of(client: Any) -> Credentials:
-    """Return the key by which a boto3 client signs now. botocore has no public name for it."""
+    """Return the current key of a boto3 client. botocore has no public name for it."""
     found = client._request_signer._credentials
     if found is None:
         return UNSIGNED

@@ -1,4 +1,4 @@
-"""What a consumer holds, and the messages that it received from that."""
+"""The resources that a consumer of a group holds, and their messages."""
 
 from asyncio import to_thread
 from collections.abc import Callable
@@ -11,11 +11,12 @@ May = Callable[[int], bool]
 
 
 class Held:
-    """A resource that this consumer holds, or held: a queue, or a partition of one.
+    """A resource that this consumer holds or held: a queue, or a partition of one.
 
-    resource: its name; partition: its number in a partitioned queue, else None; token: grows with each assignment in
-    the whole cluster, so that another system can refuse the writes of a former holder; client: the group's client of
-    SQS, whose calls about messages the server refuses when the resource is another's; fence: for clients of one's own.
+    resource: its name. partition: its number in a partitioned queue, else None. token: grows with each assignment in
+    the whole cluster, so another system can refuse writes of a former holder. client: the group's client of SQS. The
+    server refuses its calls about messages when another consumer has the resource. fence: to make such calls with
+    another client.
     """
 
     def __init__(self, group: str, assignment: Assignment, client: Any, may_act: May, may_finish: May) -> None:
@@ -25,11 +26,11 @@ class Held:
         self._may_act, self._may_finish = may_act, may_finish
 
     def is_held(self) -> bool:
-        """True while new work on the resource may begin. Asks nobody: it knows the clock and the last answer."""
+        """Return whether new work on the resource may begin, from the clock and the last answer, without a call."""
         return self._may_act(self.token)
 
     def may_finish(self) -> bool:
-        """True while work that has begun may end: also after a revocation, until on_revoked has returned."""
+        """Return whether work that has begun may be finished: also after a revocation, until on_revoked returned."""
         return self._may_finish(self.token)
 
     def __repr__(self) -> str:
@@ -37,7 +38,7 @@ class Held:
 
 
 class Received:
-    """A message that an iteration gave out. members: as ReceiveMessage answers them; held: where it comes from."""
+    """A message that an iteration yielded. members: as ReceiveMessage returns them; held: the resource it is from."""
 
     def __init__(self, held: Held, members: dict[str, Any]) -> None:
         self.held = held
@@ -45,17 +46,17 @@ class Received:
 
     @property
     def body(self) -> str:
-        """The text that was sent."""
+        """Return the body of the message."""
         return str(self.members["Body"])
 
     @property
     def id(self) -> str:
-        """The MessageId."""
+        """Return the MessageId."""
         return str(self.members["MessageId"])
 
     @property
     def fence(self) -> int:
-        """The token under which the message was received, to be passed to what is written for it elsewhere."""
+        """Return the token with which the message was received, for writes to other systems that check tokens."""
         return self.held.token
 
     def __repr__(self) -> str:
@@ -66,22 +67,22 @@ class Message(Received):
     """A message of a Group."""
 
     def delete(self) -> None:
-        """Delete the message. Raises the client's error ElasticqNotHolder if its resource is another's by now."""
+        """Delete the message. The client raises ElasticqNotHolder if another consumer has the resource."""
         self.held.client.delete_message(ReceiptHandle=self.members["ReceiptHandle"])
 
     def hide(self, timeout_s: int) -> None:
-        """Let the message come again in so many seconds, unless it is deleted before; 0 gives it back at once."""
+        """Make the message visible again in so many seconds, unless it is deleted before; 0 returns it at once."""
         handle = self.members["ReceiptHandle"]
         self.held.client.change_message_visibility(ReceiptHandle=handle, VisibilityTimeout=timeout_s)
 
 
 class AsyncMessage(Received):
-    """A message of an AsyncGroup: what is a method of Message is awaited."""
+    """A message of an AsyncGroup. Its methods are coroutines."""
 
     async def delete(self) -> None:
-        """As Message.delete."""
+        """Delete the message, as Message.delete does."""
         await to_thread(Message(self.held, self.members).delete)
 
     async def hide(self, timeout_s: int) -> None:
-        """As Message.hide."""
+        """Change when the message is visible again, as Message.hide does."""
         await to_thread(Message(self.held, self.members).hide, timeout_s)

@@ -1,10 +1,12 @@
-"""Receives from all that a consumer holds, for those who iterate over its group.
+"""The receivers of a group: threads that receive from all resources of a consumer, for the iterations over its group.
 
-A resource is in one place at a time: it waits for a receiver, a receiver is asking for its messages, its batch waits
-for somebody who iterates, or one message of that batch is in somebody's hands. So its order is kept, whoever iterates,
-and when it is revoked there is one place to look for what was not given out yet, which goes back to the queue. That is
-a call without the token, as the resource may be another's by then: a receive that is under way is not waited for, and
-what it brings is given out to nobody.
+A resource is always in one of four places. It waits for a receiver, or a receiver receives from it. Or its batch waits
+for an iteration, or an iteration has yielded one message of the batch. So iterations in several threads keep the order
+of a resource.
+
+When a resource is revoked, the messages that were not yielded are returned to the queue. That call is made without the
+token, as another consumer may have the resource. A receive that is in progress is not waited for, and its messages are
+never yielded.
 """
 
 import threading
@@ -20,7 +22,7 @@ from elasticq.client.group_held import Held, Message
 
 WAIT_S: Final = 20
 CROWDED_WAIT_S: Final = 1
-"""How long a receive waits where there are more resources than receivers, as the others wait for it."""
+"""How long a receive waits if there are more resources than receivers, as other resources wait for the receiver."""
 PAUSE_S: Final = 0.5
 BATCH: Final = 10
 ALL: Final = {"AttributeNames": ["All"], "MessageAttributeNames": ["All"]}
@@ -28,7 +30,7 @@ GONE: Final = frozenset(("AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNo
 
 
 class Batch:
-    """Messages of one resource that are not done yet. owner: who has taken it, to give out its first message."""
+    """The messages of one resource that are not done yet. owner: the iteration that took the batch, or None."""
 
     __slots__ = ("held", "messages", "owner")
 
@@ -39,7 +41,7 @@ class Batch:
 
 
 class Receivers:
-    """The threads that receive, and what they have received. Everything is guarded by the group's condition."""
+    """The threads that receive, and the messages that they received. The group's condition guards all fields."""
 
     def __init__(
         self,
@@ -50,7 +52,11 @@ class Receivers:
         fail: Callable[[BaseException], None],
         idle: Callable[[int], None],
     ) -> None:
-        """number: of threads; receive: members of each ReceiveMessage; idle: is told tokens that are not busy now."""
+        """Prepare the receivers. number: the number of threads; receive: members of each ReceiveMessage.
+
+        fail: is called with an error that ends the consumer. idle: is called with the token of a resource when its
+        received messages are done or returned.
+        """
         if number < 1:
             raise ValueError(f"receivers is {number}, and must be at least 1")
         self._changed = changed
@@ -65,11 +71,11 @@ class Receivers:
         self._taken: list[Batch] = []
         self._busy: set[int] = set()
         self.is_closing = False
-        self.on_ready: Callable[[], object] = lambda: None  # called, with the lock, when take() may have something
-        self.threads: list[threading.Thread] = []  # which receive, once somebody iterates
+        self.on_ready: Callable[[], object] = lambda: None  # called, with the lock, when take() may return a batch
+        self.threads: list[threading.Thread] = []  # started with the first iteration
 
     def start(self) -> None:
-        """Start the threads, unless they run."""
+        """Start the threads, unless they were started or stopped before."""
         with self._changed:
             if self.threads or self.is_closing:
                 return
@@ -79,21 +85,24 @@ class Receivers:
                 thread.start()
 
     def stop(self) -> None:
-        """Let the threads and the iterations end."""
+        """Make the threads and the iterations end."""
         with self._changed:
             self.is_closing = True
             self._changed.notify_all()
             self.on_ready()
 
     def add(self, held: Held) -> None:
-        """Receive from this as well."""
+        """Receive from this resource as well."""
         with self._changed:
             self._known[held.token] = held
             self._rotation.append(held)
             self._changed.notify_all()
 
     def drop(self, held: Held) -> None:
-        """Receive no more from this. What was received and not given out goes back; what is in hand is waited for."""
+        """Stop receiving from this resource, and return its waiting messages to the queue.
+
+        ``is_busy`` stays true until the message that an iteration has is done.
+        """
         with self._changed:
             self._known.pop(held.token, None)
             with suppress(ValueError):
@@ -105,11 +114,11 @@ class Receivers:
             self._put_back(batch)
 
     def is_busy(self, token: int) -> bool:
-        """True while messages that were received are not done."""
+        """Return whether messages of the resource were received and are neither done nor returned."""
         return token in self._busy
 
     def let_go(self, owner: object) -> None:
-        """Take what ``owner`` has in hand for done: it ends the group in the middle of an iteration."""
+        """Treat the messages that ``owner`` has as done, because it closes the group during its iteration."""
         for batch in [each for each in self._taken if each.owner == owner]:
             self.put_down(batch)
 
@@ -129,7 +138,7 @@ class Receivers:
                 self.put_down(batch)
 
     def take(self, owner: object) -> Batch | None:
-        """Return what is next to be given out, if anything is: its first message, while it is held."""
+        """Return the next batch for an iteration, or None. The caller may yield its first message if it is held."""
         with self._changed:
             if self.is_closing or not self._ready:
                 return None
@@ -139,7 +148,7 @@ class Receivers:
             return batch
 
     def put_down(self, batch: Batch) -> None:
-        """What was taken is done."""
+        """Mark the message of a batch from ``take`` as done. Offer the rest again, or return it to the queue."""
         with self._changed:
             if batch not in self._taken:
                 return
@@ -150,7 +159,7 @@ class Receivers:
         self._put_back(batch)
 
     def _offer(self, batch: Batch) -> None:
-        """The lock is held."""
+        """Offer a batch to the iterations. The caller holds the lock."""
         self._busy.add(batch.held.token)
         self._ready.append(batch)
         self._changed.notify_all()
@@ -159,7 +168,7 @@ class Receivers:
     # --- where a resource goes next -----------------------------------------------------
 
     def _put_back(self, batch: Batch) -> None:
-        """Give messages back that nobody got. Where that fails, they come again after their visibility timeout."""
+        """Return messages that were not yielded to the queue. If that fails, their visibility timeout returns them."""
         if batch.messages:
             with suppress(Exception):
                 entries = [
@@ -203,7 +212,10 @@ class Receivers:
                 self._put_back(batch)
 
     def _chosen(self) -> Held | None:
-        """Take the next resource out of the rotation. One whose hold is over stays: an answer may prolong it."""
+        """Take the next held resource out of the rotation, or return None.
+
+        A resource whose hold is over stays in the rotation, as an answer may prolong the hold.
+        """
         if self.is_closing:
             return None
         found = next((each for each in self._rotation if each.is_held()), None)
@@ -212,7 +224,10 @@ class Receivers:
         return found
 
     def _failed(self, held: Held, failure: Exception) -> None:
-        """Go on after a pause where another answer is to come: a view without this resource, or a server that is up."""
+        """Continue after a pause if the failure can pass: the server returns, or a new view lacks this resource.
+
+        End the consumer for any other failure.
+        """
         is_passing = isinstance(failure, (Unreachable, DigestMismatch)) or patience.is_transient(failure)
         if is_passing or is_not_holder(failure) or error_code(failure) in GONE:
             with self._changed:

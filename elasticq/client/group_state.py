@@ -1,21 +1,23 @@
-"""What a consumer of a group may do: the pure core that the blocking and the asyncio client share.
+"""The rights of a consumer of a group: a pure core for the blocking and the asyncio client.
 
-The server's answers, the ends of callbacks and time go in; what to start, what to stop and what to tell the server
-come out. Nothing here waits, calls or reads a clock. An assignment goes this way, and its token names it:
+Its inputs are the server's answers, the ends of callbacks, and time. Its outputs are what to start, what to stop, and
+what to send to the server. It does not wait, make calls or read a clock. Each assignment, which its token identifies,
+takes these steps:
 
     STARTING --started()--> RUNNING --next_steps()--> STOPPING --stopped()--> gone
 
-It is stopped when the server revokes it, when the session is lost, when the consumer closes, and when nothing was
-answered for so long that the server may give it to somebody else. What is gone and still stands in the newest view as
-revoking is released, that is, told with the next heartbeat. What is gone and still stands there as assigned is started
-again, under the same token: the consumer had stopped by itself, and the server never gave it away.
+An assignment is stopped in four cases: the server revokes it, the session is lost, the consumer closes, or the server
+did not answer for so long that it may assign the resource to another consumer. If the newest view has a gone assignment
+as revoking, the next heartbeat releases it. If the view still has it as assigned, it is started again, with the same
+token: the consumer had stopped by itself, and the server kept the assignment.
 
-Whoever was told once that nothing may be done any more has ended, as workers do that ask before each step. So once
-anybody has seen that the time was over, all of it is stopped and started anew, also where a late answer came before
-next_steps was asked, or while a start was under way: else it would be held, and nobody would be at work.
+Workers check before each step whether they may act, and end at the first no. So when such a check has found the hold to
+be over, all assignments are stopped and started again. This is also done if a late answer prolongs the hold before
+next_steps is called, or during a start. Else the resource would be held and have no worker.
 
-Why a consumer stops by itself in time: the server counts a session from when a call comes, the consumer from before it
-sent that call, and only two thirds of the session. So a clock that runs 10 % slow is early, too.
+A consumer always stops before the server assigns the resource to another one. The server counts a session from the
+arrival of a call. The consumer counts from before it sent that call, and uses only two thirds of the session. So even
+with a clock that runs 10 % slow it stops in time.
 """
 
 from enum import Enum
@@ -23,7 +25,10 @@ from typing import Any, Final, NamedTuple, Self
 
 
 class Assignment(NamedTuple):
-    """A resource in this consumer's hands. partition: of a partitioned queue, else None; token: grows for ever."""
+    """A resource that is assigned to this consumer. partition: its number in a partitioned queue, else None.
+
+    token: grows with each assignment in the cluster.
+    """
 
     resource: str
     queue_url: str
@@ -32,12 +37,12 @@ class Assignment(NamedTuple):
 
     @classmethod
     def read(cls, written: dict[str, Any]) -> Self:
-        """Return what an item of a view's Assigned or Revoking says."""
+        """Return the assignment of an item in an answer's Assigned or Revoking."""
         return cls(written["Resource"], written["QueueUrl"], written.get("Partition"), int(written["Token"]))
 
 
 class View(NamedTuple):
-    """What the server answers to a join and a heartbeat; assigned and revoking are by token."""
+    """The server's answer to a join or a heartbeat. assigned, revoking: assignments by token."""
 
     consumer_id: str
     version: int
@@ -49,7 +54,7 @@ class View(NamedTuple):
 
     @classmethod
     def read(cls, written: dict[str, Any]) -> Self:
-        """Return the view that an answer holds."""
+        """Return the view in an answer."""
         assigned, revoking = (
             {each.token: each for each in map(Assignment.read, written.get(name) or ())}
             for name in ("Assigned", "Revoking")
@@ -66,14 +71,14 @@ class View(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """What the client has to do now: each start and stop is reported back when it is done."""
+    """The assignments that the client must stop and start. It calls ``stopped`` and ``started`` when that is done."""
 
     stop: list[Assignment]
     start: list[Assignment]
 
 
 class Ask(NamedTuple):
-    """The next call: a join where consumer_id is empty, else a heartbeat that releases these tokens."""
+    """The next call: a join if consumer_id is empty, else a heartbeat that releases these tokens."""
 
     consumer_id: str
     released: list[int]
@@ -86,7 +91,7 @@ class _Phase(Enum):
 
 
 class _Work:
-    """An assignment that is acted on. hold_until_ms: when the hold was to end in which its start began."""
+    """An assignment that is worked on. hold_until_ms: the end of the hold at the moment when its start began."""
 
     __slots__ = ("assignment", "hold_until_ms", "phase")
 
@@ -103,7 +108,10 @@ NOBODY: Final = View("", 0, 0, 0, 0, {}, {})
 
 
 class GroupState:
-    """One consumer. All times are milliseconds of its own monotonic clock; at hold_until_ms it may act no more."""
+    """The state of one consumer. All times are milliseconds of its monotonic clock.
+
+    hold_until_ms: the end of the hold. From then on the consumer may not act, unless an answer prolongs the hold.
+    """
 
     __slots__ = (
         "_ask_ms",
@@ -122,30 +130,30 @@ class GroupState:
         self.view = NOBODY
         self.hold_until_ms = 0.0
         self._is_closing = False
-        self._is_settled = False  # nothing has happened since next_steps was asked, when the hold was as _was_holding
+        self._is_settled = False  # nothing has changed since the last next_steps; _was_holding is the hold of then
         self._was_holding = False
-        self._seen_over_ms = 0.0  # the end of the newest hold that anybody has seen to be over
+        self._seen_over_ms = 0.0  # the end of the newest hold that a check has found to be over
         self._work: dict[int, _Work] = {}
         self._ask_ms = 0.0
         self._wait_until_ms = 0.0
-        self._told: set[int] = set()  # released by the last call
+        self._told: set[int] = set()  # tokens that the last call released
 
     # --- calls --------------------------------------------------------------------------
 
     def ask_ms(self) -> float:
-        """Return when the next call is due: at once where there is something to release, or nobody has joined."""
+        """Return when the next call is due: at once if a token must be released, or without a session."""
         is_urgent = not self.view.consumer_id or not self._told.issuperset(self.released())
         return self._wait_until_ms if is_urgent else max(self._wait_until_ms, self._ask_ms)
 
     def ask(self, now_ms: float) -> Ask:
-        """Return the call to send now; one of joined, answered, lost and failed tells what came of it."""
+        """Return the call to send. The caller reports its result to joined, answered, lost or failed."""
         released = self.released()[:RELEASED_MAX]
         self._told = set(released)
         self._ask_ms = now_ms + self.view.heartbeat_ms
         return Ask(self.view.consumer_id, released)
 
     def failed(self, now_ms: float) -> None:
-        """Nobody answered: the call is made again soon."""
+        """Note that the call had no answer, so it must be repeated after a short pause."""
         self._told = set()
         self._wait_until_ms = now_ms + (min(RETRY_MS, self.view.heartbeat_ms) or RETRY_MS)
 
@@ -159,7 +167,7 @@ class GroupState:
         self._ask_ms = sent_ms + view.heartbeat_ms
 
     def answered(self, view: View, sent_ms: float) -> None:
-        """Take the answer to a heartbeat. Answers may overtake each other: an older view only prolongs the hold."""
+        """Take the answer to a heartbeat. Answers may overtake each other, so an older view only prolongs the hold."""
         if view.consumer_id != self.view.consumer_id:
             return
         self.hold_until_ms = max(self.hold_until_ms, sent_ms + view.hold_ms)
@@ -169,24 +177,24 @@ class GroupState:
             self.view = view
 
     def lost(self, consumer_id: str) -> None:
-        """The server does not know this consumer any more: nothing is held, and the client joins again."""
+        """Note that the server does not know this consumer any more. All is stopped, and the client joins again."""
         if consumer_id == self.view.consumer_id:
             self.view = NOBODY
             self._is_settled = False
 
     def close(self) -> None:
-        """Want nothing any more: all is stopped."""
+        """Stop all assignments, and start no more."""
         self._is_closing = True
         self._is_settled = False
 
     def started(self, token: int) -> None:
-        """The start of ``token`` is done."""
+        """Note that the start of ``token`` is done."""
         assert self._work[token].phase is _Phase.STARTING, token
         self._work[token].phase = _Phase.RUNNING
         self._is_settled = False
 
     def stopped(self, token: int) -> None:
-        """The stop of ``token`` is done: the consumer does not act on it any more."""
+        """Note that the stop of ``token`` is done: the consumer does not work on it any more."""
         assert self._work[token].phase is _Phase.STOPPING, token
         del self._work[token]
         self._is_settled = False
@@ -194,13 +202,13 @@ class GroupState:
     # --- what to do ---------------------------------------------------------------------
 
     def next_steps(self, now_ms: float) -> Steps:
-        """Return what is to be stopped and to be started now, each once.
+        """Return the assignments to stop and to start. Each is returned once.
 
-        A resource is started when all that was done for it before, under another token, has ended.
+        A resource is started only after its work with another token has been stopped.
         """
         is_holding = self._is_holding(now_ms)
         if self._is_settled and is_holding == self._was_holding:
-            return Steps([], [])  # asked with each message: there may be thousands of resources to look at
+            return Steps([], [])  # called often, and there may be thousands of resources to check
         self._is_settled, self._was_holding = True, is_holding
         wanted = self._wanted(now_ms)
         stop = []
@@ -218,35 +226,41 @@ class GroupState:
         return Steps(stop, start)
 
     def wake_ms(self, now_ms: float) -> float | None:
-        """Return when next_steps is to be asked again though nothing happens: the hold's end; None if it is over."""
+        """Return when next_steps must be called again even if nothing happens: at the end of the hold.
+
+        None if the hold is over or there is no work.
+        """
         return self.hold_until_ms if self._work and now_ms < self.hold_until_ms else None
 
     def released(self) -> list[int]:
-        """Return the tokens to tell with the next heartbeat: revoked, and not acted on any more."""
+        """Return the tokens that the next heartbeat releases: revoked, and not worked on any more."""
         return [token for token in self.view.revoking if token not in self._work]
 
     # --- what is so ---------------------------------------------------------------------
 
     def may_act(self, token: int, now_ms: float) -> bool:
-        """True if the consumer may begin something new under ``token``; after a no it has to be started anew."""
+        """Return whether the consumer may begin new work with ``token``.
+
+        If that is False because the hold is over, the assignment is stopped, and must be started again first.
+        """
         work = self._work.get(token)
         if not self._is_holding(now_ms) or work is None or work.phase is _Phase.STOPPING or self._was_over(work):
             return False
         return token in self._wanted(now_ms)
 
     def may_finish(self, token: int, now_ms: float) -> bool:
-        """True if the consumer may still end what it began under ``token``: the server takes its deletes."""
+        """Return whether the consumer may finish work with ``token``: the server still accepts its deletes."""
         if not self._is_holding(now_ms) or token not in self._work:
             return False
         return token in self.view.assigned or token in self.view.revoking
 
     @property
     def acting(self) -> int:
-        """How many assignments are acted on, or being stopped."""
+        """Return how many assignments are started or not yet stopped."""
         return len(self._work)
 
     def _is_holding(self, now_ms: float) -> bool:
-        """Return whether the hold lasts, and remember that somebody has seen it if it does not."""
+        """Return whether the hold lasts. If it does not, remember that this was found."""
         if now_ms < self.hold_until_ms:
             return True
         if self._seen_over_ms < self.hold_until_ms:

@@ -1,6 +1,6 @@
-"""The actions of consumer groups, as methods of the light client; only elasticq has them.
+"""The actions of consumer groups, as methods of the light client. Only elasticq has these actions.
 
-Each takes the members of its action as keywords and returns the answer's. What they mean is in docs/groups.md.
+Each method has the members of its action as keywords, and returns those of the answer. docs/groups.md describes them.
 """
 
 from typing import Any
@@ -9,10 +9,10 @@ from elasticq.client.calls import Client, Members
 
 
 class GroupMethods(Client):
-    """The part of a client of SQS that is about consumer groups."""
+    """The methods of a client of SQS for consumer groups."""
 
     def set_group(self, **members: Any) -> Members:
-        """Make a group, or change it.
+        """Create a group, or change it.
 
         Keywords: GroupName, one of QueueNames, QueueNamePrefix and PartitionsOf, SessionTimeoutMs, RebalanceDelayMs,
         MaxPerConsumer.
@@ -24,21 +24,22 @@ class GroupMethods(Client):
         return self._call("ElasticqDeleteGroup", members)
 
     def describe_groups(self, **members: Any) -> Members:
-        """Tell of groups, their consumers and resources. Keywords: GroupNames, MaxResults, NextToken."""
+        """Describe groups, their consumers and resources. Keywords: GroupNames, MaxResults, NextToken."""
         return self._call("ElasticqDescribeGroups", members)
 
     def move_resource(self, **members: Any) -> Members:
-        """Hand a resource over to a consumer. Keywords: GroupName, Resource, ConsumerId."""
+        """Move a resource to a consumer. Keywords: GroupName, Resource, ConsumerId."""
         return self._call("ElasticqMoveResource", members)
 
     def drain_consumer(self, **members: Any) -> Members:
-        """Take everything from a consumer. Keywords: GroupName, ConsumerId."""
+        """Move all resources of a consumer to others. Keywords: GroupName, ConsumerId."""
         return self._call("ElasticqDrainConsumer", members)
 
     def join_group(self, *, invocation_id: bytes = b"", **members: Any) -> Members:
         """Join a group. Keywords: GroupName, ConsumerName, Weight.
 
-        invocation_id: of a try whose answer was lost; the server then answers as it did, and there is one consumer.
+        invocation_id: that of a try whose answer was lost. The server then repeats its answer, and makes no second
+        consumer.
         """
         return self._call("ElasticqJoinGroup", members, invocation_id=invocation_id)
 

@@ -1,8 +1,8 @@
-"""Keeps the sends to one message group of a FIFO queue in the order in which they were called.
+"""The lines of sends: sends to one message group of a FIFO queue stay in the order in which they were called.
 
-A send to several groups, which is a batch, joins the lines of all of them at once, so that no two wait for each other.
-A send that gave up fails those that stand behind it: if they went on, its caller could only repeat it behind them. A
-send that was refused, or whose caller wants no answer any more, fails nobody.
+A batch to several groups joins all their lines at the same time, so no two sends wait for each other. If a send gives
+up, the sends behind it fail, too. Else its caller could repeat it only behind them, and the order would change. A send
+that the server refused, or that its caller cancelled, does not make others fail.
 """
 
 from collections import OrderedDict
@@ -13,15 +13,15 @@ from threading import Lock
 from typing import Any, Final
 
 Group = tuple[str, str]
-"""A queue, by the end of its URL, as members have other hosts; and a MessageGroupId."""
+"""A message group: the end of the queue's URL (members have different hosts), and the MessageGroupId."""
 
 NOT_TRIED: Final = "This send was not tried: one that came before it to its message group gave up with this."
 
 
 class Place:
-    """A send's place in the lines of its groups.
+    """The place of a send in the lines of its groups.
 
-    ``turn`` is done when it is the send's turn, and raises what one before it gave up with.
+    ``turn`` is done when the send may begin. It has an exception if a send before it gave up.
     """
 
     __slots__ = ("_behind", "groups", "turn")
@@ -29,22 +29,22 @@ class Place:
     def __init__(self, groups: frozenset[Group]) -> None:
         self.groups = groups
         self.turn: Future[None] = Future()
-        self.turn.set_running_or_notify_cancel()  # who waits for it and is cancelled does not cancel the turn
+        self.turn.set_running_or_notify_cancel()  # a cancelled waiter must not cancel the turn
         self._behind: set[Group] = set()
 
     def stand_behind(self, group: Group) -> None:
         self._behind.add(group)
 
     def step_forward(self, group: Group) -> None:
-        """It is the first in the line of ``group``."""
+        """Note that this is the first place in the line of ``group``. The turn begins when it is first in all."""
         self._behind.discard(group)
         if not self._behind and not self.turn.done():
             self.turn.set_result(None)
 
     def fail(self, failure: Exception) -> None:
-        """One before it gave up with ``failure``."""
+        """End the turn with a copy of ``failure``, because a send before this one gave up."""
         if not self.turn.done():
-            own = copy(failure)  # each thread raises one of its own
+            own = copy(failure)  # each thread raises its own exception
             own.__cause__ = failure
             own.add_note(NOT_TRIED)
             self.turn.set_exception(own)
@@ -55,7 +55,7 @@ class Lines:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._places: OrderedDict[Place, None] = OrderedDict()  # all of them, in the order in which they joined
+        self._places: OrderedDict[Place, None] = OrderedDict()  # in the order of ``join``
         self._lines: dict[Group, OrderedDict[Place, None]] = {}
 
     def join(self, place: Place) -> None:
@@ -68,10 +68,10 @@ class Lines:
                 self._tell_first(group)
 
     def leave(self, place: Place, failure: Exception | None = None) -> None:
-        """Leave all lines, be it before the turn; does nothing where the place has left or was failed.
+        """Leave all lines, even before the turn. Do nothing if the place has left or failed before.
 
-        failure: what the send gave up with; None if it was answered or nobody waits for it. Those behind it fail, those
-        behind them too, and are in no line any more: a send that joins from now on is not behind them.
+        failure: the error with which the send gave up; None if it was answered or cancelled. With an error, all sends
+        behind it fail and leave their lines, and so do those behind them. Sends that join later are not affected.
         """
         with self._lock:
             if place not in self._places:
@@ -106,7 +106,7 @@ class Lines:
                 self._lines.pop(group, None)
 
     def _tell_first(self, group: Group) -> None:
-        """Tell the first in the line that it is; once more does not matter."""
+        """Notify the first place in the line. A second notification has no effect."""
         next(iter(self._lines[group])).step_forward(group)
 
 
@@ -116,7 +116,7 @@ def is_fifo(members: Mapping[str, Any]) -> bool:
 
 
 def place_for(operation: str, members: Mapping[str, Any]) -> Place | None:
-    """The place of a call that sends to a FIFO queue; None for all others, which have no order."""
+    """Return the place of a call that sends to a FIFO queue; None for all other calls, which have no order."""
     if not is_fifo(members):
         return None
     if operation == "send_message":
@@ -126,7 +126,7 @@ def place_for(operation: str, members: Mapping[str, Any]) -> Place | None:
     else:
         return None
     if not isinstance(sends, (list, tuple)):
-        return None  # botocore refuses it
+        return None  # botocore refuses this call
     queue = "/".join(members["QueueUrl"].split("/")[-2:])
     groups = frozenset((queue, str(send.get("MessageGroupId", ""))) for send in sends if isinstance(send, Mapping))
     return Place(groups) if groups else None

@@ -1,6 +1,6 @@
-"""What the forms of the patient client share: how a call is told to botocore, and what comes after a try of it.
+"""The common parts of the two patient clients: how a call reaches botocore, and what follows a try.
 
-The forms differ in how they wait: patient.py blocks its thread, patient_async.py awaits.
+The two differ in how they wait: patient.py blocks its thread, patient_async.py awaits.
 """
 
 import ssl
@@ -19,28 +19,30 @@ from elasticq.client.lines import Lines, place_for
 from elasticq.client.retries import Retries, passes
 
 _BROKEN: Final = frozenset(("ConnectionError", "HTTPClientError"))
-"""Names of the bases of botocore's exceptions of connections that cannot be made, break or time out; by their names, as
-nothing here may import boto3: the light client works without it."""
+"""The names of the base classes of botocore's exceptions for connections that cannot be made, break or time out.
+
+They are names because this module must not import boto3: the light client works without it.
+"""
 _CUT: Final = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
-"""Failures of TLS that are those of the connection under it: the server went away in the middle of a handshake."""
+"""The TLS errors whose cause is the connection: the server closed it during a handshake."""
 
 
 class _Try(NamedTuple):
-    """endpoint: where it goes; empty for the client's own."""
+    """One try of a call. endpoint: where it is sent; empty for the client's own endpoint."""
 
     invocation_id: str
     endpoint: str
 
 
 _TRY: Final[ContextVar[_Try | None]] = ContextVar("elasticq-try", default=None)
-"""The try that this thread or task makes."""
+"""The current try of this thread or task."""
 
 
 class Patience:
-    """What a wrapped client knows: its endpoints, its lines of sends, how long it waits."""
+    """The state of a wrapped client: its endpoints, its lines of sends, and how long it waits."""
 
     def __init__(self, client: Any, endpoints: Endpoints, max_wait_s: float) -> None:
-        """Raises ValueError if the client is not one for SQS."""
+        """Register the handler at the client. Raise ValueError if it is not a client for SQS."""
         meta = client.meta
         if meta.service_model.service_name != "sqs":
             raise ValueError(f"this is a client for {meta.service_model.service_name}, and not for sqs")
@@ -48,27 +50,30 @@ class Patience:
         self.operations = meta.method_to_api_mapping
         self.max_wait_s = max_wait_s
         self._lines: dict[int, Lines] = {}
-        # One handler for all wrappers of a client: it lives as long as the client.
+        # All wrappers of a client share one handler, which lives as long as the client.
         meta.events.register("before-call.sqs", _prepare, unique_id="elasticq-prepare")
 
     @property
     def lines(self) -> Lines:
-        """Those of this process: in one that was forked, the threads that held a lock or a turn are not there."""
+        """Return the lines of this process. A forked process gets new ones, as it lacks the threads in the old ones."""
         process = getpid()
         return self._lines.get(process) or self._lines.setdefault(process, Lines())
 
 
 class Call:
-    """One call of a client over all its tries, which have one id. ``answer`` is there when no pause follows a try."""
+    """One call of a client with all its tries, which share one id.
+
+    ``answer`` is set when ``failed`` or ``answered`` return None.
+    """
 
     def __init__(self, patience: Patience, operation: str, members: dict[str, Any]) -> None:
-        self.members = members  # of the next try
-        self.endpoint = ""  # of the last try
+        self.members = members  # those of the next try
+        self.endpoint = ""  # that of the last try
         self.answer: Any = None
         self.running: Future[Any] | None = None  # the last try, if a thread makes it
         self.place = place_for(operation, members)
         self._is_batch = operation in batches.OPERATIONS
-        self._batch: batches.Batch | None = None  # once it is answered
+        self._batch: batches.Batch | None = None  # set with the first answer
         self._endpoints = patience.endpoints
         self._retries = Retries(patience.max_wait_s)
         self._invocation_id = str(uuid4())
@@ -76,7 +81,7 @@ class Call:
 
     @contextmanager
     def attempt(self) -> Iterator[None]:
-        """Have botocore send the call's id, to the current endpoint, in what this thread or task does inside."""
+        """Make botocore send the call's id, and send it to the current endpoint, for calls inside this context."""
         self.endpoint = self._endpoints.current
         is_elsewhere = self.endpoint != self._endpoints.own
         token = _TRY.set(_Try(self._invocation_id, self.endpoint if is_elsewhere else ""))
@@ -86,9 +91,9 @@ class Call:
             _TRY.reset(token)
 
     def failed(self, failure: Exception) -> float | None:
-        """How long to wait before the next try, in seconds. Raises ``failure`` if there is to be none.
+        """Return the seconds to wait before the next try after ``failure``. Raise ``failure`` if there is no next try.
 
-        None if that would hide what earlier tries brought about: the answer then tells of those.
+        Return None if earlier tries of a batch were answered: then ``answer`` holds their results.
         """
         can_pass = is_transient(failure)
         pause_s = self._retries.next_pause_s() if can_pass else None
@@ -102,7 +107,7 @@ class Call:
         return None
 
     def answered(self, answer: Any) -> float | None:
-        """How long to wait before what is left of a batch is sent, in seconds; None if nothing is left, or no time."""
+        """Return the seconds to wait before the rest of a batch is sent; None if nothing is left, or no time."""
         if not self._is_batch:
             self.answer = answer
             return None
@@ -117,16 +122,16 @@ class Call:
         return pause_s
 
     def leave(self, lines: Lines) -> None:
-        """Let those go on that wait behind this call, or fail them if it gave up."""
+        """Let the calls behind this one continue, or make them fail if this one gave up."""
         if self.place is not None:
             lines.leave(self.place, self._gave_up_with)
 
 
 def _prepare(params: dict[str, Any], **_: Any) -> None:
-    """Give botocore's request the id of its call and the endpoint that it goes to, before it is signed."""
+    """Put the id of the call and its endpoint into botocore's request, before it is signed."""
     attempt = _TRY.get()
     if attempt is None:
-        return  # the client is used beside its wrapper
+        return  # the client is used without its wrapper
     params["context"].setdefault("retries", {})["invocation-id"] = attempt.invocation_id
     if attempt.endpoint:
         scheme, host, *_rest = urlsplit(attempt.endpoint)
@@ -134,17 +139,20 @@ def _prepare(params: dict[str, Any], **_: Any) -> None:
 
 
 def check_length(http_response: Any, **_: Any) -> None:
-    """Raise botocore's ConnectionClosedError if boto3 took an answer that was cut: it takes any for an empty one."""
+    """Raise botocore's ConnectionClosedError if the answer is shorter than its Content-Length.
+
+    boto3 does not check this, and would return an empty answer.
+    """
     said = http_response.headers.get("content-length")
     if _TRY.get() is None or said is None or int(said) == len(http_response.content):
         return
-    from botocore.exceptions import ConnectionClosedError  # it called this
+    from botocore.exceptions import ConnectionClosedError  # botocore called this, so it is installed
 
     raise ConnectionClosedError(endpoint_url=http_response.url)
 
 
 def is_transient(failure: Exception) -> bool:
-    """True if botocore's exception may not come again: no answer, an overloaded server, throttling."""
+    """Return whether a retry may help after botocore's exception: no answer, an overloaded server, throttling."""
     response = getattr(failure, "response", None)
     if isinstance(response, dict):
         status = response.get("ResponseMetadata", {}).get("HTTPStatusCode")

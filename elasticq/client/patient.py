@@ -1,9 +1,9 @@
-"""Wraps a boto3 SQS client so that calls wait out a server or a whole cluster that is gone for minutes.
+"""A wrapper for boto3's SQS client: its calls wait while a server or a whole cluster is away for minutes.
 
-A plain boto3 client gives up within a tenth of a second. Here a call is tried again until it is answered or its time
-is up, at one endpoint after another, always under the same ``amz-sdk-invocation-id``: to elasticq all tries are one
-call, and have one effect within the five minutes for which it remembers the id. Sends to one message group of a FIFO
-queue stay in the order in which they were called, also between threads.
+A plain boto3 client gives up within a tenth of a second. The wrapper tries a call at one endpoint after another, until
+it is answered or its time is over. All tries have the same ``amz-sdk-invocation-id``. So elasticq treats them as one
+call with one effect, within the five minutes for which it remembers the id. Sends to one message group of a FIFO queue
+stay in the order in which they were called, also between threads.
 """
 
 from collections.abc import Callable, Iterable
@@ -27,9 +27,9 @@ def wrap(
 ) -> Client:
     """Return an object with the methods of ``client``, a boto3 SQS client, whose calls wait for up to ``max_wait_s``.
 
-    endpoints: URLs of SQS ports that are tried in turn, besides the client's own; admin: URLs of admin ports, any of
-    which is asked for the members of its cluster at the first call and when one fails, once in some seconds; verify: of
-    the certificates of admin ports, as in boto3. What cannot become better is raised at once.
+    endpoints: URLs of SQS ports that are tried in turn, after the client's own. admin: URLs of admin ports. One of them
+    is asked for the members of its cluster, at the first call and after a failed one, at most once in some seconds.
+    verify: for the certificates of admin ports, as in boto3. An error that no retry can avoid is raised at once.
     """
     known = Endpoints(client.meta.endpoint_url, endpoints, admin, verify)
     return cast(Client, _Patient(client, Patience(client, known, max_wait_s)))
@@ -60,7 +60,7 @@ class _Patient:
         return call
 
     def get_paginator(self, operation_name: str) -> Any:
-        """The client's paginator, which takes pages by what it finds in its ``self``: the patient methods."""
+        """Return the client's paginator. It fetches pages with the methods of its ``self``: the patient ones."""
         return type(self._client).get_paginator(self, operation_name)
 
     def _until_answered(self, method: Callable[..., Any], call: Call) -> Any:

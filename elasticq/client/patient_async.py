@@ -1,10 +1,11 @@
-"""Wraps an SQS client for asyncio so that calls wait out a server or a whole cluster that is gone for minutes.
+"""A wrapper for SQS clients in asyncio: their calls wait while a server or a whole cluster is away for minutes.
 
-What it promises is what ``wrap`` promises for a boto3 client; how a call waits is all that differs (patience.py). Two
-kinds of clients are wrapped: those whose operations are coroutines, which are aiobotocore's and aioboto3's, and plain
-boto3 clients, whose calls then block threads instead of the loop. aiobotocore is the better one: a call costs no
-thread, and one that is cancelled ends at the server as well. But it is always for one older botocore, so that a program
-whose boto3 is newer cannot install it; threads are for such a program.
+It promises the same as ``wrap`` for a boto3 client. Only the waiting differs (patience.py). It wraps two kinds of
+clients: those of aiobotocore and aioboto3, whose operations are coroutines, and boto3 clients, whose calls then block
+threads and not the loop.
+
+aiobotocore is better: a call needs no thread, and a cancelled call ends at the server as well. But each version needs
+one older botocore, so a program with a newer boto3 cannot install it. Such a program uses threads.
 """
 
 from asyncio import sleep, to_thread, wrap_future
@@ -55,11 +56,11 @@ def wrap_async(
 ) -> Any:
     """Return an object with the methods of ``client``, as coroutines that wait for up to ``max_wait_s`` for an answer.
 
-    threads: 0 for a client of aiobotocore or aioboto3; for one of boto3 how many calls are under way at a time, each in
-    a thread, and the others wait for one; endpoints, admin, verify: as of ``wrap``.
+    threads: 0 for a client of aiobotocore or aioboto3. For a boto3 client, the number of threads: each makes one call
+    at a time, and further calls wait for a thread. endpoints, admin, verify: as for ``wrap``.
 
-    To cancel the task that awaits a call ends its tries. In a thread the try that is under way goes on to its end; a
-    later send to its message group waits for that.
+    If the task that awaits a call is cancelled, the call is not tried again. A try in a thread continues to its end,
+    and a later send to its message group waits for that.
     """
     known = Endpoints(client.meta.endpoint_url, endpoints, admin, verify)
     return _AsyncPatient(client, Patience(client, known, max_wait_s), threads)
@@ -70,7 +71,7 @@ class _AsyncPatient:
         self._client = client
         self._patience = patience
         self._pool = ThreadPoolExecutor(threads, "elasticq-client") if threads else None
-        if threads:  # aiohttp compares lengths itself
+        if threads:  # aiobotocore needs no check, as aiohttp compares the lengths
             client.meta.events.register("after-call.sqs", check_length, unique_id="elasticq-check-length")
 
     def __getattr__(self, name: str) -> Any:
@@ -91,15 +92,15 @@ class _AsyncPatient:
             finally:
                 if made.running is None:
                     made.leave(lines)
-                else:  # done, but where this task was cancelled
+                else:  # after a cancelled task, the try may still run
                     made.running.add_done_callback(lambda _: made.leave(lines))
 
         return call
 
     def get_paginator(self, operation_name: str) -> Any:
-        """The client's paginator, which takes pages by what it finds in its ``self``: the patient methods.
+        """Return the client's paginator. It fetches pages with the methods of its ``self``: the patient ones.
 
-        Raises NotImplementedError for a client of boto3, whose paginators cannot await.
+        Raise NotImplementedError for a boto3 client, whose paginators cannot await.
         """
         if self._pool is not None:
             raise NotImplementedError(
@@ -132,5 +133,5 @@ class _AsyncPatient:
             return await wrap_future(call.running)
         answer = method(**call.members)
         if not isawaitable(answer):
-            raise TypeError("The calls of this client block: tell wrap_async how many threads may make them.")
+            raise TypeError("The calls of this client block: set threads of wrap_async to how many threads make them.")
         return await answer

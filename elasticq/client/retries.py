@@ -1,4 +1,4 @@
-"""Decides whether a failed call is tried again, and when: as the SDKs' standard mode, but until a time is up."""
+"""The decision whether and when a failed call is retried: as in the SDKs' standard mode, but with a time limit."""
 
 from random import random
 from time import monotonic, sleep
@@ -31,7 +31,7 @@ LONGEST_S: Final = 5.0
 
 
 class Retries:
-    """The attempts of one call until ``budget_s`` has passed, with random waits between them that double."""
+    """The attempts of one call, for up to ``budget_s``. The waits between them are random, and their bound doubles."""
 
     __slots__ = ("_until_s", "attempts")
 
@@ -40,7 +40,7 @@ class Retries:
         self.attempts = 0
 
     def wait(self, failure: Exception) -> bool:
-        """Waits and returns True if the call is worth another attempt; returns False at once if it is not."""
+        """Wait and return True if the call should be tried again; else return False at once."""
         pause_s = self.next_pause_s() if is_transient(failure) else None
         if pause_s is None:
             return False
@@ -48,7 +48,7 @@ class Retries:
         return True
 
     def next_pause_s(self) -> float | None:
-        """Counts a failed attempt; returns how long to wait before the next one, None if the time is up."""
+        """Count a failed attempt; return the seconds to wait before the next one, or None if the time is over."""
         self.attempts += 1
         left_s = self._until_s - monotonic()
         if left_s <= 0:
@@ -57,7 +57,7 @@ class Retries:
 
 
 def passes(status: int | None, *codes: str | None) -> bool:
-    """True if an error answer may not come again: a server that fails or is overloaded, throttling."""
+    """Return whether a retry may help after an error answer: the server failed, was overloaded or throttled."""
     return status in STATUSES or not THROTTLING.isdisjoint(codes)
 
 

@@ -1,8 +1,8 @@
-"""Makes AWS Signature Version 4 for calls of one client.
+"""AWS Signature Version 4 for the calls of one client.
 
-All but the body repeats within a second: the hashes over what repeats are made
-once and copied, so that a call costs four small hashes. The key of the day is
-derived once. Source of the rules: AWS's "Create a signed request".
+Within one second, only the body differs between calls. The hashes over all other parts are computed once and copied,
+so a call costs four small hashes. The key of the day is derived once. Source of the rules: AWS's "Create a signed
+request".
 """
 
 import hmac
@@ -18,7 +18,7 @@ _TARGETS_MAX = 64
 
 
 class _Prepared:
-    """The parts of a signature that repeat for one path and target within one second."""
+    """The parts of a signature that are the same for one path and target within one second."""
 
     __slots__ = ("canonical", "head", "inner", "outer", "second")
 
@@ -31,7 +31,7 @@ class _Prepared:
 
 
 class Signer:
-    """Signs the POSTs of one client. Threads may share it: a kept part is replaced as a whole, never changed."""
+    """The signer of the POSTs of one client. Threads may share it, as cached parts are replaced and never changed."""
 
     def __init__(self, credentials: Credentials, region: str, host: str, service: str = "sqs") -> None:
         self._credentials = credentials
@@ -42,7 +42,7 @@ class Signer:
         self._prepared: dict[tuple[str, str, str], _Prepared] = {}
 
     def headers(self, path: str, content_type: str, target: str, body: bytes, now_s: int) -> bytes:
-        """The header lines X-Amz-Date, X-Amz-Security-Token and Authorization."""
+        """Return the header lines X-Amz-Date, X-Amz-Security-Token (if there is a token) and Authorization."""
         prepared = self._prepared.get((path, content_type, target))
         if prepared is None or prepared.second != now_s:
             prepared = self._prepare(path, content_type, target, now_s)

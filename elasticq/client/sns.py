@@ -1,4 +1,4 @@
-"""The light client of SNS: boto3's methods, keywords and answers, by the Query protocol, a connection a thread."""
+"""The light client of SNS: boto3's methods, keywords and answers, over the Query protocol."""
 
 import json
 from base64 import b64encode
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 VERSION: Final = "2010-03-31"
 _LISTS: Final = frozenset(("Topics", "Subscriptions", "Tags", "Successful", "Failed"))
-"""Members of answers that are lists, though they be empty."""
+"""The members of answers that are lists, even if they are empty."""
 
 
 class Sns(Client):
-    """A client of SNS. Threads may share it: each has a connection of its own."""
+    """A client of SNS. Threads may share it, as each thread has its own connection."""
 
     service = "sns"
     content_type = "application/x-www-form-urlencoded"
@@ -28,7 +28,7 @@ class Sns(Client):
     if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Callable[..., Members]:
-            """The methods, which are made from the table of actions."""
+            """Return a method, made from the table of actions."""
 
     def _written(self, action: str, members: Members) -> bytes:
         fields = [("Action", action), ("Version", VERSION)]
@@ -43,7 +43,7 @@ class Sns(Client):
         return ""
 
     def _read(self, action: str, answer: Answer) -> Members:
-        from xml.etree import ElementTree  # here, as programs that only send and receive need no XML
+        from xml.etree import ElementTree  # here, as programs without SNS need no XML
 
         try:
             tree = ElementTree.fromstring(answer.body)
@@ -61,7 +61,7 @@ add_methods(Sns, [row.name for row in TOPIC_ACTIONS])
 
 
 def _fields(name: str, value: Any) -> Iterator[tuple[str, str]]:
-    """A member as parameters of a form: lists as ``.member.N``, maps as ``.entry.N``."""
+    """Yield a member as parameters of a form: lists as ``.member.N``, maps as ``.entry.N``."""
     if isinstance(value, list):
         for number, item in enumerate(value, start=1):
             yield from _fields(f"{name}.member.{number}", item)
@@ -107,7 +107,7 @@ def _error(action: str, answer: Answer, tree: "Element | None") -> SqsError:
 
 
 def _json_error(answer: Answer) -> dict[str, str]:
-    """What stands before a server may answer in JSON, whatever it was asked in."""
+    """Return the error in a JSON answer, which a proxy in front of a server may send; empty if it is not JSON."""
     try:
         written = json.loads(answer.body)
     except ValueError:

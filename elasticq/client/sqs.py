@@ -1,10 +1,10 @@
-"""The light client of SQS: boto3's methods, keywords and answers, by AWS JSON 1.0 over one connection a thread.
+"""The light client of SQS: boto3's methods, keywords and answers, over AWS JSON 1.0.
 
-What differs from boto3: nothing is checked before it is sent, there are no
-proxies, paginators and waiters, and errors are ``SqsError``.
+It differs from boto3: it checks no members before it sends them, it has no proxies, paginators and waiters, and its
+errors are ``SqsError``.
 
-Calls about messages are written out here, as their answers are checked; all
-others are made from the table of actions (``model/actions.py``).
+The methods for messages are written here, because they check the answers. All others are made from the table of
+actions (``model/actions.py``).
 """
 
 import json
@@ -33,7 +33,7 @@ _encode: Final = json.JSONEncoder(separators=(",", ":"), default=_binary).encode
 
 
 class Sqs(GroupMethods):
-    """A client of SQS. Threads may share it: each has a connection of its own."""
+    """A client of SQS. Threads may share it, as each thread has its own connection."""
 
     service = "sqs"
     content_type = _JSON_TYPE
@@ -41,7 +41,7 @@ class Sqs(GroupMethods):
     if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Callable[..., Members]:
-            """The methods that are made from the table of actions."""
+            """Return a method that is made from the table of actions."""
 
     # --- messages: all other actions get their methods below the class ----------------
 
@@ -52,9 +52,9 @@ class Sqs(GroupMethods):
         return self._call("SendMessageBatch", members, _check_sent_batch)
 
     def receive_message(self, **members: Any) -> Members:
-        """Takes boto3's keywords, and ElasticqPageSize (1 to 1,000) instead of MaxNumberOfMessages.
+        """Receive messages, with boto3's keywords, or with ElasticqPageSize (1 to 1,000) for MaxNumberOfMessages.
 
-        ElasticqPartition: only messages of this partition, in a FIFO queue that has some.
+        ElasticqPartition: receive only messages of this partition of a partitioned FIFO queue.
         """
         return self._call("ReceiveMessage", members, _check_received, members.get("WaitTimeSeconds") or 0)
 
@@ -71,7 +71,7 @@ class Sqs(GroupMethods):
         return self._call("ChangeMessageVisibilityBatch", members)
 
     def peek(self, **members: Any) -> Members:
-        """Reads messages without receiving them; only elasticq can.
+        """Read messages without receiving them. Only elasticq has this action.
 
         Keywords: QueueUrl, FromSequence, Limit (1 to 1,000), MessageGroupId, SentFromMs, SentUntilMs, States. The
         answer has Messages and NextSequence, which is None after the newest message.
@@ -79,29 +79,30 @@ class Sqs(GroupMethods):
         return self._call("Peek", members, _decode_attributes)
 
     def change_priority(self, **members: Any) -> Members:
-        """Gives messages of a priority queue another priority; only elasticq can.
+        """Change the priority of messages in a priority queue. Only elasticq has this action.
 
-        Keywords: QueueUrl, MessageIds (1 to 1,000), Priority. The answer has Changed and NotFound, lists of MessageIds;
-        the whole queue was looked through for those that were not found, in as many calls as that takes.
+        Keywords: QueueUrl, MessageIds (1 to 1,000), Priority. The answer has Changed and NotFound, lists of MessageIds.
+        The client repeats the call until the server has searched the whole queue.
         """
         return self._by_id("ElasticqChangePriority", members)
 
     def reschedule(self, **members: Any) -> Members:
-        """Lets messages that wait for their time come at another one; only elasticq can.
+        """Change the delivery time of scheduled messages. Only elasticq has this action.
 
-        Keywords: QueueUrl, MessageIds (1 to 1,000), DeliverAt (ms of the epoch). The answer is as of change_priority.
+        Keywords: QueueUrl, MessageIds (1 to 1,000), DeliverAt (ms since the epoch). The answer is that of
+        change_priority.
         """
         return self._by_id("ElasticqReschedule", members)
 
     def cancel_scheduled(self, **members: Any) -> Members:
-        """Deletes messages that wait for their time and that nobody received yet; only elasticq can.
+        """Delete scheduled messages that were not received yet. Only elasticq has this action.
 
-        Keywords: QueueUrl, MessageIds (1 to 1,000). The answer is as of change_priority.
+        Keywords: QueueUrl, MessageIds (1 to 1,000). The answer is that of change_priority.
         """
         return self._by_id("ElasticqCancelScheduled", members)
 
     def _by_id(self, action: str, members: Members) -> Members:
-        """Ask for messages by their ids until the whole queue was looked through."""
+        """Call an action on messages, given by their ids, until the server has searched the whole queue."""
         found: list[str] = []
         answer = self._call(action, members)
         while answer.get("NextToken"):
@@ -196,7 +197,7 @@ def _decode_attributes(members: Members, result: Members) -> None:
 
 
 def _decode_binary(attributes: dict[str, Members]) -> None:
-    """Turns base64 into bytes, which is what boto3 returns."""
+    """Replace base64 by bytes in place, as boto3 returns bytes."""
     for attribute in attributes.values():
         if "BinaryValue" in attribute:
             attribute["BinaryValue"] = b64decode(attribute["BinaryValue"])

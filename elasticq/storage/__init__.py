@@ -1,1 +1,1 @@
-"""Stores the log and the rows of a member, behind one interface."""
+"""The storage of a member's log and rows, with one interface for memory and disk."""

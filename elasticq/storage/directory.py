@@ -6,11 +6,11 @@ log.end        how far the log reached: see log/acknowledged_end.py
 reserve        space set aside for receives and deletes on a full disk
 log/           segments of the log
 rows.db        committed state
-rows.new.db    another member's state that will take the place of log and rows: see install.py
-damaged/       bytes of pages that could not be read any more, for people
+rows.new.db    another member's state that will replace log and rows: see install.py
+damaged/       bytes of pages that could not be read, kept for people
 snapshots/     copies of the rows for members that are too far behind; removed at each start
-removed        there while this member was a voter once, and was taken out of the cluster
-discarded/     entries that clients had been told are stored, but that a newer master did not have
+removed        exists if this member was a voter and was removed from the cluster
+discarded/     entries that were acknowledged to clients, but that a newer master did not have
 """
 
 import fcntl
@@ -32,7 +32,7 @@ from elasticq.storage.errors import (
 )
 
 FORMAT: Final = 1
-"""The format of the data directory. It changes if the log or the rows hold what an older version would overlook."""
+"""The format of the data directory. It changes if the log or the rows hold data that an older version would ignore."""
 FORMAT_FILE: Final = "format.json"
 LOCK_FILE: Final = "lock"
 _COPY_FILE: Final = "format.json.copy"
@@ -43,7 +43,7 @@ _CRC_MARK: Final = b',"crc":'
 class Format(Struct, frozen=True, rename={"format": "elasticq"}):
     """The content of format.json. created: seconds since the epoch, for people.
 
-    lazy_sync: the log may end with several frames that were never synced (durability os or none).
+    lazy_sync: the log may end with several frames that were never synced (durability ``os`` or ``none``).
     A power cut may have torn any of them.
     """
 
@@ -57,7 +57,11 @@ class DataDirectory:
     """A data directory, locked for this process from the constructor until ``close``."""
 
     def __init__(self, path: Path, node_id: str | None = None) -> None:
-        """Open the directory; make it for a member named ``node_id`` if there is none yet. Raises DataError."""
+        """Open the directory. Raise DataError if it cannot be used.
+
+        ``node_id``: the name of the member for which the directory is made if it does not exist. If it is None, a
+        missing directory is an error.
+        """
         self.path = path
         self.log = path / "log"
         self.rows = path / "rows.db"
@@ -103,11 +107,14 @@ class DataDirectory:
 
     @property
     def was_removed(self) -> bool:
-        """Tell whether ``remember_removed`` was called with True last, in this life or an earlier one."""
+        """Return whether the last call of ``remember_removed``, in this or an earlier process, was with True."""
         return self._removed.exists()
 
     def remember_removed(self, was_removed: bool) -> None:
-        """Note that this member was taken out of its cluster, or that it is a voter again; durable. Raises OSError."""
+        """Store durably that this member was removed from its cluster, or that it is a voter again.
+
+        Raise OSError if that fails.
+        """
         if was_removed == self.was_removed:
             return
         if was_removed:
@@ -117,11 +124,11 @@ class DataDirectory:
         self.sync()
 
     def sync(self) -> None:
-        """Make the names of the files in the directory durable; they are when this returns."""
+        """Make the names of the files in the directory durable."""
         sync_directory(self.path)
 
     def close(self) -> None:
-        """Release the lock: another process may use the directory from now on."""
+        """Release the lock, so that another process can use the directory."""
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
@@ -136,7 +143,7 @@ def sync_directory(path: Path) -> None:
 
 
 def sync_file(path: Path) -> None:
-    """Make the content and the name of a file durable; they are when this returns."""
+    """Make the content and the name of a file durable."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -146,7 +153,7 @@ def sync_file(path: Path) -> None:
 
 
 def _make_directories(path: Path) -> None:
-    """Make the directory and those above it, each durable in its parent."""
+    """Make the directory and its missing parents, and make their names durable."""
     if not path.exists():
         _make_directories(path.parent)
         path.mkdir(mode=0o700, exist_ok=True)
@@ -167,7 +174,7 @@ def _lock(path: Path) -> int:
 
 
 def _refuse_foreign(path: Path) -> None:
-    """Raise DataError if the directory holds other things: it was probably not meant."""
+    """Raise DataError if the directory holds other files but no format file: it was probably named by mistake."""
     names = {each.name for each in path.iterdir()}
     if not names & {FORMAT_FILE, _COPY_FILE} and names - {LOCK_FILE, _NEW_FORMAT_FILE}:
         raise DataError(f"{path} is not a data directory: it holds files, but no {FORMAT_FILE}")
@@ -187,7 +194,10 @@ def _restrict(path: Path, mode: int) -> None:
 
 
 def _read_format(path: Path) -> Format | None:
-    """Read format.json, or its copy if the file is damaged or gone, and mend the other. None if both are absent."""
+    """Return the content of format.json, or of its copy if the file is damaged or missing; repair the other one.
+
+    None if neither exists. Raise DataError if neither can be read, and WrongFormat if this version cannot use it.
+    """
     copy = _read_copy(path)
     try:
         found = _read_one(path / FORMAT_FILE)
@@ -248,7 +258,7 @@ def _make_format(path: Path, node_id: str | None) -> Format:
 
 
 def _write_format(path: Path, made: Format) -> None:
-    """Write the file and then its copy, each whole or not at all, whenever the machine stops."""
+    """Write format.json and then its copy. If the machine stops, each is either the old or the new file."""
     body = msgspec.json.encode(made).removesuffix(b"}")
     text = body + _CRC_MARK + str(crc32(body)).encode() + b"}\n"
     for name in (FORMAT_FILE, _COPY_FILE):

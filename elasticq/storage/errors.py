@@ -1,4 +1,4 @@
-"""The errors that say why a data directory cannot be used, and what to do about it."""
+"""Errors of a data directory: each text says why it cannot be used, and what the operator can do."""
 
 from typing import Final
 
@@ -22,7 +22,7 @@ BEFORE_FIRST_RELEASE: Final = (
 
 
 class Damaged(DataError):
-    """Bytes that had been synced have changed."""
+    """Bytes of a file changed after they were synced."""
 
     def __init__(self, file: str, offset: int, reason: str) -> None:
         super().__init__(

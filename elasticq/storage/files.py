@@ -1,7 +1,7 @@
-"""The file layer under the log: one flat directory, in whose place a test or the simulator can put a faulty disk.
+"""The file layer under the log: one flat directory. Tests and the simulator replace it by a faulty disk.
 
-A file may be longer than what was appended to it: zeros stand behind (ADR 0034). A durable append into bytes that the
-file has already changes no metadata of the file system, so the disk is asked for less and is done much sooner.
+A file may be longer than what was appended to it: zeros follow (ADR 0034). A durable append that overwrites these
+zeros changes no metadata of the file system. So the disk has less to write, and the append is much faster.
 """
 
 import errno
@@ -11,19 +11,19 @@ from pathlib import Path
 from typing import Final
 
 PADDING_BYTES: Final = 512 * 1_024
-"""How many zeros are written behind a durable append that did not fit into those of an earlier one."""
+"""How many zeros a durable append adds after its data, if the data did not fit into the zeros of the file."""
 
 _ZEROS: Final = bytes(PADDING_BYTES)
 _SYNC_AT_ONCE: Final[int] = getattr(os, "RWF_DSYNC", 0)
-"""The flag of a write that ends when its data are durable; 0 where the system has none (only Linux does)."""
+"""The flag of a write that returns when its data are durable. Only Linux has it; 0 on other systems."""
 
 
 class NotSynced(OSError):
-    """What was appended may be lost, as it could not be made durable; it may also be there."""
+    """An append could not be made durable: its data may be lost or may be there."""
 
 
 class Files(ABC):
-    """The files of one directory. All calls block and raise OSError as the system does. Names have no slashes."""
+    """The files of one directory. All calls block, and raise the OSError of the system. Names have no slashes."""
 
     @abstractmethod
     def names(self) -> list[str]:
@@ -31,27 +31,27 @@ class Files(ABC):
 
     @abstractmethod
     def read(self, name: str) -> bytes:
-        """Return all bytes of the file, with the zeros that may stand behind what was appended."""
+        """Return all bytes of the file, including zeros after what was appended."""
 
     @abstractmethod
     def create(self, name: str) -> None:
-        """Make a new empty file, whose name is durable when this returns."""
+        """Make a new empty file. Its name is durable when this returns."""
 
     @abstractmethod
     def append(self, name: str, data: bytes) -> None:
-        """Write all of ``data`` behind what was appended before, or raise OSError; it is not durable before ``sync``.
+        """Write all of ``data`` after what was appended before, or raise OSError. ``sync`` makes it durable.
 
-        The first append to a file that was there before goes behind all of its bytes, zeros or not.
+        The first append to a file of an earlier process goes after all its bytes, including zeros at its end.
         """
 
     @abstractmethod
     def sync(self, name: str) -> None:
-        """Make what was appended durable; it is when this returns."""
+        """Make what was appended durable. It is durable when this returns."""
 
     def append_durably(self, name: str, data: bytes) -> None:
-        """Write all of ``data`` behind what was appended before and make it durable.
+        """Write all of ``data`` after what was appended before, and make it durable.
 
-        Raises NotSynced, or another OSError where not all of it was written.
+        Raise NotSynced if it may not be durable, or another OSError if not all of it was written.
         """
         self.append(name, data)
         try:
@@ -61,19 +61,19 @@ class Files(ABC):
 
     @abstractmethod
     def truncate(self, name: str, size_bytes: int) -> None:
-        """Cut the file to ``size_bytes``, behind which the next append goes; that is durable when this returns."""
+        """Cut the file to ``size_bytes``, where the next append then begins. The cut is durable when this returns."""
 
     @abstractmethod
     def trim(self, name: str) -> None:
-        """Cut the zeros off that stand behind what was appended; that is durable when this returns."""
+        """Cut off the zeros after what was appended. The cut is durable when this returns."""
 
     @abstractmethod
     def remove(self, name: str) -> None:
-        """Remove the file; that is durable when this returns."""
+        """Remove the file. The removal is durable when this returns."""
 
 
 class _OpenFile:
-    """end_bytes: where the next append goes; size_bytes: where the zeros behind it end."""
+    """An open file. end_bytes: where the next append begins; size_bytes: the size including the zeros at the end."""
 
     __slots__ = ("descriptor", "end_bytes", "size_bytes")
 
@@ -82,12 +82,12 @@ class _OpenFile:
         self.end_bytes = self.size_bytes = os.fstat(descriptor).st_size
 
     def grow(self, written_bytes: int) -> None:
-        """Count what was written behind the end."""
+        """Move the end by ``written_bytes``, after a write there."""
         self.end_bytes += written_bytes
         self.size_bytes = max(self.size_bytes, self.end_bytes)
 
     def has_taken(self, data_bytes: int) -> bool:
-        """Tell whether anything of a write at the end, which failed, may have taken place."""
+        """Return whether a failed write of ``data_bytes`` at the end may have changed the file."""
         try:
             return any(os.pread(self.descriptor, data_bytes, self.end_bytes))
         except OSError:
@@ -122,9 +122,9 @@ class DirectoryFiles(Files):
             view = view[written_bytes:]
 
     def append_durably(self, name: str, data: bytes) -> None:
-        """Do it by one call of the system where there is one.
+        """Write and sync with one system call if the system has one (RWF_DSYNC).
 
-        The calling thread then gives the interpreter lock up, and waits to have it back, once and not twice.
+        The calling thread then releases the interpreter lock once instead of twice.
         """
         if not self._syncs_at_once:
             super().append_durably(name, data)

@@ -1,16 +1,15 @@
-"""Holds frames back until the records they rest on are durable (used by runtime and simulator).
+"""A gate that holds frames until the records they depend on are durable. The runtime and the simulator use it.
 
-A frame may promise what only the disk can keep: a vote, or an acknowledged
-entry. So a frame leaves only after ``synced`` reached its token. Frames of one
-token keep their order; a later frame with a smaller token may overtake, which
-the replication protocol allows on any network.
+A frame may contain a promise, such as a vote or the acknowledgement of an entry. The member must not send it before
+the promise is durable. So a frame leaves only after ``synced`` was called with its token or a later one. Frames with
+the same token keep their order. A later frame with a smaller token may overtake, as it may on any network.
 """
 
 from elasticq.node.outputs import Frame
 
 
 class SyncGate:
-    """Holds frames until their token is synced. It holds at most what the node sends between two syncs."""
+    """The frames whose token is not synced yet: at most what the node sends between two syncs."""
 
     __slots__ = ("_held", "synced_token")
 
@@ -19,15 +18,15 @@ class SyncGate:
         self._held: list[Frame] = []
 
     def add(self, frames: list[Frame]) -> list[Frame]:
-        """Take frames; return those that may be sent at once. The others are returned by a later ``synced``."""
+        """Add frames; return those that may be sent at once. A later call of ``synced`` returns the others."""
         synced = self.synced_token
-        if len(frames) == 1 and frames[0].token <= synced:  # a call that is passed on
+        if len(frames) == 1 and frames[0].token <= synced:  # the usual case: a forwarded call
             return frames
         self._held += [frame for frame in frames if frame.token > synced]
         return [frame for frame in frames if frame.token <= synced]
 
     def synced(self, token: int) -> list[Frame]:
-        """Return the frames that are due, in the order they were added: the records up to ``token`` are durable."""
+        """Return the frames that may be sent, in the order of ``add``, as the records up to ``token`` are durable."""
         assert token >= self.synced_token, "sync tokens only grow"
         self.synced_token = token
         due = [frame for frame in self._held if frame.token <= token]
@@ -36,7 +35,7 @@ class SyncGate:
         return due
 
     def clear(self) -> None:
-        """Drop all frames, because the member crashed: what was not sent is never sent."""
+        """Drop all frames that were not sent, because the member crashed."""
         self._held.clear()
 
     def __len__(self) -> int:

@@ -1,8 +1,8 @@
-"""Replaces damaged rows by what can be read of them; the damaged file is kept under another name.
+"""The replacement of damaged rows by what can be read of them; the damaged file is kept under another name.
 
-The new rows are what salvage.py gets out of the old ones; where that is not all, and
-the log goes back to the first entry, they are made from the log, and nothing is lost.
-The replacement is an install as of a snapshot: the old rows or the new ones count, whenever the machine stops.
+The new rows are what salvage.py reads from the old ones. If rows are missing there, but the log still begins with
+entry 1, the new file starts empty. The start then fills it from the log, and nothing is lost. The replacement is an
+install, like that of a snapshot: if the machine stops meanwhile, either the old or the new rows are used.
 """
 
 import os
@@ -24,13 +24,14 @@ SALVAGED: Final = "rows.salvaged.db"
 
 
 class NobodyElse(DataError):
-    """The member is alone: what cannot be read is lost, and the operator has to decide."""
+    """This member is the only voter: what cannot be read is lost, so the operator has to decide."""
 
 
 def heal(directory: DataDirectory, log: SegmentLog, image: LogImage, *, among_others: bool = False) -> list[str]:
-    """Replace the rows; return lines that say what was lost and where the old file is. ``log`` was loaded as ``image``.
+    """Replace the rows; return lines that say what was lost and where the old file is.
 
-    ``among_others``: do so only if other members have what is lost. Raises NobodyElse, DataError, OSError.
+    ``image`` is what ``log`` returned when it was loaded. ``among_others``: replace the rows only if there are other
+    voters, which have what is lost; raise NobodyElse if there are none. Raise DataError or OSError if it fails.
     """
     install.clean(directory)
     made = directory.path / SALVAGED
@@ -50,7 +51,7 @@ def heal(directory: DataDirectory, log: SegmentLog, image: LogImage, *, among_ot
 
 
 def keep_aside(directory: DataDirectory, file: Path) -> Path:
-    """Give the file that is about to be replaced a second name, under which it stays; return that."""
+    """Give a file and its WAL a second name, so they stay when the file is replaced; return the new path."""
     number = 1
     while (kept := directory.path / f"damaged-{number}-{file.name}").exists():
         number += 1
@@ -63,7 +64,7 @@ def keep_aside(directory: DataDirectory, file: Path) -> Path:
 
 
 def _make(directory: DataDirectory, made: Path, image: LogImage) -> list[str]:
-    """Write the new rows to ``made``; return lines that say what is lost."""
+    """Write the new rows to ``made``; return lines that say what is lost, none if nothing is."""
     made.touch(0o600)
     goes_back = bool(image.entries) and image.entries[0].index == 1
     try:
@@ -77,7 +78,7 @@ def _make(directory: DataDirectory, made: Path, image: LogImage) -> list[str]:
     made.touch(0o600)
     with closing(sqlite3.connect(made, isolation_level=None)) as connection:
         schema.prepare(connection)
-        connection.execute("PRAGMA journal_mode = DELETE").fetchall()  # no WAL: all is in one file
+        connection.execute("PRAGMA journal_mode = DELETE").fetchall()  # without a WAL all rows are in one file
     return lines
 
 

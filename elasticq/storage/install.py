@@ -1,16 +1,19 @@
-"""Replaces log and rows by a snapshot: the old state or the new one counts, whenever the machine stops.
+"""The replacement of log and rows by a snapshot, in steps that a stop of the machine cannot tear apart.
 
-    stage    the snapshot is moved beside the rows as rows.new.partial and synced     old state
+After a stop, the member has either the old state or the new one:
+
+    stage    the snapshot is moved next to the rows as rows.new.partial and synced    old state
              rows.new.partial is renamed to rows.new.db, and the name synced          new state from here on
     finish   the log is reset: it keeps the vote and no entry, unless it goes on from where the snapshot ends
              the WAL of the old rows is removed, and the name synced: SQLite would replay it over the new
              rows.new.db is renamed to rows.db, and the name synced
 
-``finish`` runs at every start before anything is read: where rows.new.db is, it
-does all its steps, of which each may have been done already. So between them
-there is no state that anybody reads. A log that goes on is kept, as what it has was acknowledged: damaged rows are
-replaced like this by what is left of them, or by those of another member. The vote has to be of the snapshot's
-term at least, as it is in every log: a member never falls back behind what it has.
+A start that finds rows.new.db runs ``finish`` before it reads anything else. It repeats all steps, as each can be
+done twice. So no process reads a state between two steps.
+
+A log that goes on from where the snapshot ends is kept, because its entries were acknowledged. This happens when
+damaged rows are replaced, by what is left of them or by those of another member. The term of the vote is raised to
+the snapshot's term if it is lower: in every log, the vote's term is at least that of the entries.
 """
 
 import errno
@@ -29,7 +32,7 @@ SIDE_FILES: Final = ("-wal", "-shm")
 
 
 def stage(directory: DataDirectory, file: Path) -> None:
-    """Move the snapshot ``file`` into the directory; nothing else changes. Raises OSError."""
+    """Move the snapshot ``file`` into the directory; nothing else changes. Raise OSError if that fails."""
     partial = _partial(directory)
     try:
         file.replace(partial)
@@ -43,7 +46,7 @@ def stage(directory: DataDirectory, file: Path) -> None:
 
 
 def commit(directory: DataDirectory) -> None:
-    """Rename the staged snapshot: from here on the new state counts. Raises OSError."""
+    """Rename the staged snapshot: from here on the new state is used. Raise OSError if that fails."""
     _partial(directory).rename(directory.new_rows)
     directory.sync()
 
@@ -54,9 +57,9 @@ def clean(directory: DataDirectory) -> None:
 
 
 def finish(directory: DataDirectory, log: SegmentLog, image: LogImage) -> LogImage:
-    """Finish an install that was committed; return what the log then holds. ``log`` was loaded as ``image``.
+    """Finish an install that was committed; return what the log then holds.
 
-    Raises OSError, DataError.
+    ``image`` is what ``log`` returned when it was loaded. Raise OSError or DataError if the install fails.
     """
     base = base_of(directory.new_rows)
     if not _goes_on(image.entries, base):
@@ -73,7 +76,10 @@ def finish(directory: DataDirectory, log: SegmentLog, image: LogImage) -> LogIma
 
 
 def _goes_on(entries: list[Entry], base: Base) -> bool:
-    """True if the log continues the snapshot: it begins behind the base, or its entry there has the base's term."""
+    """Return whether the log continues the snapshot.
+
+    It does if it begins right after the base, or if its entry at the base's index has the base's term.
+    """
     if not entries or not entries[0].index <= base.index + 1 <= entries[-1].index + 1:
         return False
     return entries[0].index == base.index + 1 or entries[base.index - entries[0].index].term == base.term

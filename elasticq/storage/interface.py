@@ -1,12 +1,11 @@
-"""What a storage offers its runtime: a log that is durable when it says so, and rows that are written after it.
+"""The interface between a storage and its runtime: a durable log, and rows that are written after it.
 
-One storage serves one member and is called from the loop's thread only. It may
+One storage serves one member. It is called from the loop's thread only. It may
 work in threads of its own, but every callback comes in the loop's thread.
 
-The log is the durable part: a record counts when ``on_synced`` named its token
-(tokens only grow; one covers every record appended up to it). The rows hold
-committed entries only and are written in batches behind; ``on_stored`` names
-the index up to which they are durable, and what they hold may be fetched.
+The log makes records durable. A record is durable when ``on_synced`` was called with its token. Tokens only grow, and
+a token covers every record that was appended up to it. The rows hold committed entries only, and are written later,
+in batches. ``on_stored`` gets the index up to which the rows are durable. Contents that they hold can be fetched.
 """
 
 from abc import ABC, abstractmethod
@@ -28,9 +27,10 @@ OnFetched = Callable[[Fetch, list[MessageStored]], None]
 
 
 class Loaded(Struct):
-    """What is on the disk at start. ``rows``: mutations that make an empty state that of applied_index, in this order.
+    """The data on the disk at the start.
 
-    told: lines with what the operator must know of it.
+    rows: mutations that, applied in this order, turn an empty state into the state at applied_index.
+    ``told``: lines for the operator, such as what was lost.
     """
 
     durable: Durable
@@ -39,10 +39,10 @@ class Loaded(Struct):
 
 
 class Damage(Struct, frozen=True):
-    """What cannot be read from the rows any more; ``told`` is a line for the operator.
+    """Damage found in the rows. ``told``: a line for the operator.
 
-    sequences: messages of the queue whose contents are gone; if empty, it is not known what is gone, and the rows
-    are neither written nor read any more.
+    sequences: the messages of the queue whose contents are lost. If it is empty, the extent of the damage is unknown,
+    and the storage stops to read and write the rows.
     """
 
     told: str
@@ -54,81 +54,89 @@ OnDamaged = Callable[[Damage], None]
 
 
 class Storage(ABC):
-    """Keeps on disk what a member must not forget: its log and its rows."""
+    """The log and the rows of one member, which it must not forget."""
 
     volatile: bool
-    """True if nothing is kept: a record counts as durable when it is made, and no callback ever comes."""
+    """True if nothing is kept. Records then count as durable when they are made, and no callback is ever called."""
 
     @abstractmethod
     def load(self) -> Loaded:
-        """Return what is on the disk at start. Raises DataError."""
+        """Return what is on the disk at the start. Raise DataError if it cannot be used."""
 
     @abstractmethod
     def append(self, records: list[Record], token: int, on_synced: OnSynced) -> None:
-        """Take ``records`` (the caller's list is not kept) and call ``on_synced(token)`` once they are durable."""
+        """Append ``records`` to the log, and call ``on_synced(token)`` once they are durable. The list is copied."""
 
     @abstractmethod
     def rows(self, committed: list[Committed], on_stored: OnStored) -> None:
-        """Take committed entries in the order of their indexes (the caller's list is not kept).
+        """Write committed entries, given in the order of their indexes, to the rows. The list is copied.
 
-        ``on_stored(index)`` comes now and then, growing.
+        ``on_stored(index)`` is called when the rows are durable up to ``index``. One call can cover many entries.
         """
 
     @abstractmethod
     def fetch(self, fetch: Fetch, on_fetched: OnFetched) -> None:
-        """Read the contents of stored messages; others of the same pages may come too, deleted ones are left out."""
+        """Read the contents of stored messages, and pass them to ``on_fetched``.
+
+        Other messages of the same pages may be included. Deleted messages are left out.
+        """
 
     @abstractmethod
     def forget_log(self, index: int) -> None:
-        """Allow the storage to free the entries up to ``index``, which nobody needs any more."""
+        """Allow the storage to remove the entries up to ``index`` from the log."""
 
     @property
     def slow_sync_ms(self) -> int:
-        """Return about how long the slowest of the last syncs took; elections wait for them."""
+        """Return about how long the slowest of the last syncs took, in ms. Election timeouts take it into account."""
         return 0
 
     @property
     def sync_times(self) -> Histogram | None:
-        """Return how long each sync of the log took, in seconds; None if nothing is kept."""
+        """Return the histogram of the durations of the log's syncs, in seconds; None if nothing is kept."""
         return None
 
     async def snapshot(self, index: int) -> Snapshot:
-        """Return a file with all committed entries up to ``index`` at least, made now or before; to be released.
+        """Return a file with all committed entries up to ``index`` or a later one. The caller must ``release`` it.
 
-        Only the caller waits for it. Raises DataError if there can be no snapshot now.
+        The storage keeps working meanwhile. Raise DataError if no snapshot can be made now.
         """
         raise SnapshotRefused("this storage makes no snapshots")
 
     def release(self, snapshot: Snapshot) -> None:
-        """Note that the caller of ``snapshot`` does not read the file any more."""
+        """Release the file that ``snapshot`` returned: the caller does not read it any more."""
         raise AssertionError("this storage made no snapshot")
 
     async def install(self, path: Path, is_wanted: Callable[[], bool]) -> Loaded:
-        """Replace log and rows by the snapshot of another member at ``path``, which is moved away; the vote is kept.
+        """Replace log and rows by the snapshot of another member at ``path``; return them as ``load`` does.
 
-        The old node goes on meanwhile: records that it still appends may be dropped and are then never acknowledged.
-        When this returns no callback of the old node comes any more, and a new node begins with the result, as of
-        ``load``: at once, before the old one is given anything else. ``is_wanted`` is asked again before the old state
-        is given up: a node that caught up meanwhile has acknowledged what the file lacks. Raises DataError if the file
-        is not good or not wanted, and nothing has happened; any later error is a failure of the storage.
+        The file is moved away, and the vote is kept. The old node continues meanwhile. Records that it still appends
+        may be dropped, and are then never acknowledged. When this returns, no callback of the old node comes any more.
+        The caller must then start a new node with the result, before it calls the old node again.
+
+        ``is_wanted`` is called before the old state is dropped: a node that caught up meanwhile has acknowledged
+        entries that the file lacks. Raise DataError, with nothing changed, if the file is bad or not wanted. Any later
+        error is a failure of the storage.
         """
         raise SnapshotRefused("this storage installs no snapshots")
 
     def salvage(self, damaged: Damaged) -> Loaded:
-        """Load as ``load``, which raised ``damaged``, but without what cannot be read, if other members have it all.
+        """Load what can be read, after ``load`` raised ``damaged``. Other members have the rest.
 
-        Raises ``damaged`` itself for a member alone, whose operator has to decide.
+        Raise ``damaged`` if there are no other voters: then the operator has to decide.
         """
         raise damaged
 
     async def heal(self) -> Loaded:
-        """Replace damaged rows by new ones made of what is left, while the process runs; return as ``install`` does."""
+        """Replace damaged rows by what can be read of them, while the process runs; return as ``install`` does."""
         raise AssertionError("this storage has no rows that could be damaged")
 
     def check(self, on_checked: Callable[[bool], None]) -> None:
-        """Read all rows; report damage as a fetch does, then call ``on_checked`` with True if there was none."""
+        """Read all rows, and report damage as a fetch does. Then call ``on_checked``, with True if nothing is damaged.
+
+        A storage without rows calls it at once.
+        """
         on_checked(True)
 
     @abstractmethod
     def close(self) -> None:
-        """Write what is pending and release the files; no callback comes after it."""
+        """Write what is pending and release the files. No callback comes after it."""

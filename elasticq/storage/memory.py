@@ -1,8 +1,8 @@
-"""The storage of ``--memory``: it keeps nothing, each start is a new member.
+"""The storage of ``--memory``: it keeps nothing, so each start is a new member.
 
-Its snapshots come from a fork: the child sees memory as it was at that moment
-and writes it down, while the parent goes on. The child has none of the parent's
-files, so that connections end when the parent closes them, and it never returns.
+It makes snapshots with a fork: the child has a copy of the memory at that moment and writes it to a file, while the
+parent continues. The child closes the parent's files, so connections end when the parent closes them. The child ends
+in here and never returns to its caller.
 """
 
 import asyncio
@@ -28,14 +28,18 @@ from elasticq.storage.rows.rows import Rows
 from elasticq.storage.snapshot import Snapshot, SnapshotRefused, Snapshots, check, fill
 
 SnapshotSource = Callable[[], tuple[State, Base]]
-"""Returns the committed state and its base. It is called in the forked child, so it may roll back in place."""
+"""The source of the committed state and its base. The forked child calls it, so it may change the state in place."""
 
-_FIRST_FILE: Final = 3  # behind those of the standard streams
+_FIRST_FILE: Final = 3  # after those of the standard streams
 _FILES_MAX: Final = 1 << 20
 
 
 class MemoryStorage(Storage):
-    """Keeps nothing. ``vote_source``: the vote when a snapshot is installed, as no vote is ever appended here."""
+    """The storage that keeps nothing.
+
+    snapshot_source: needed to make snapshots. vote_source: returns the member's vote, for an install; this storage
+    does not know it, as it does not keep records.
+    """
 
     volatile = True
 
@@ -55,7 +59,7 @@ class MemoryStorage(Storage):
         """Do nothing: the node treats its records as durable from the start."""
 
     def rows(self, committed: list[Committed], on_stored: OnStored) -> None:
-        """Do nothing: the node keeps in memory all that is nowhere else."""
+        """Do nothing: the node keeps everything in memory."""
 
     def fetch(self, fetch: Fetch, on_fetched: OnFetched) -> None:
         raise AssertionError("nothing is ever stored, so nothing can be fetched")
@@ -69,19 +73,19 @@ class MemoryStorage(Storage):
         if self._snapshots is None:
             self._directory = TemporaryDirectory(prefix="elasticq-", ignore_cleanup_errors=True)
             self._snapshots = Snapshots(Path(self._directory.name), self._write)
-        return await self._snapshots.open(index, index)  # only a forked child may ask where the state stands
+        return await self._snapshots.open(index, index)  # the newest index is unknown: only the child may compute it
 
     def release(self, snapshot: Snapshot) -> None:
         assert self._snapshots is not None, "a snapshot was opened before"
         self._snapshots.release(snapshot)
 
     async def install(self, path: Path, is_wanted: Callable[[], bool]) -> Loaded:
-        """Read the snapshot with all contents, which come into memory as they are nowhere else."""
+        """Return the state of the snapshot with all contents, as memory is their only place."""
         assert self._vote_source is not None, "a member that installs has a vote"
         applied = await asyncio.to_thread(check, path)
         if not is_wanted():
             raise SnapshotRefused("the log has caught up: the snapshot is not needed any more")
-        vote = self._vote_source()  # nothing comes between this and the new node
+        vote = self._vote_source()  # nothing runs between this and the start of the new node
         if vote.term < applied.term:
             vote = Vote(applied.term, None)
         return Loaded(Durable(vote, [], applied, applied.index), _with_contents(path))
@@ -99,7 +103,7 @@ class MemoryStorage(Storage):
             told = await _read_all(reader)
         finally:
             os.close(reader)
-            os.kill(child, signal.SIGKILL)  # it has ended, unless the asker is gone
+            os.kill(child, signal.SIGKILL)  # it has ended, unless the caller was cancelled
             self._children.remove(child)
             os.waitpid(child, 0)
         try:
@@ -111,7 +115,7 @@ class MemoryStorage(Storage):
         return base
 
     def _fork(self, file: Path) -> tuple[int, int]:
-        """Fork; return the pipe from which the child's result is read, and the child's process id."""
+        """Fork; return the read end of the pipe with the child's result, and the child's process id."""
         assert self._snapshot_source is not None, "asked before"
         sys.stdout.flush()
         reader, writer = os.pipe()
@@ -123,9 +127,9 @@ class MemoryStorage(Storage):
 
 
 def _live_and_end(source: SnapshotSource, file: Path, writer: int) -> NoReturn:
-    """Run the child: write ``file``, send its base or the error to the pipe, end without Python's exit handlers."""
+    """Run the child: write ``file``, send its base or the error to the pipe, and end without Python's exit handlers."""
     try:
-        gc.disable()  # a collection would touch, and so copy, all of memory
+        gc.disable()  # a collection would write to, and so copy, all of memory
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
@@ -141,7 +145,7 @@ def _live_and_end(source: SnapshotSource, file: Path, writer: int) -> NoReturn:
 
 
 async def _read_all(descriptor: int) -> bytes:
-    """Read until the other side closes the pipe."""
+    """Return all bytes from the pipe, up to the moment when the other side closes it."""
     loop = asyncio.get_running_loop()
     ended = loop.create_future()
     told = bytearray()
@@ -162,7 +166,7 @@ async def _read_all(descriptor: int) -> bytes:
 
 
 def _with_contents(path: Path) -> Iterator[Mutation]:
-    """Yield the mutations of the file, then every message once more, with its content."""
+    """Yield the mutations of the file, then every message again, with its content. Remove the file at the end."""
     connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True, isolation_level=None)
     try:
         rows = Rows()

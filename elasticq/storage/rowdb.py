@@ -1,21 +1,18 @@
-"""Runs the statements of Rows on SQLite through aiosqlite: one connection that writes, one that reads.
+"""The SQLite database of the rows: it runs the statements of Rows through aiosqlite.
 
-Each call of aiosqlite costs a change of thread, so it gets whole batches. A flush begins
-when enough is pending or a second after the first change; there is one at a time.
+One connection writes and one reads. Each call of aiosqlite costs a change of thread, so a call gets a whole batch. A
+flush begins when enough is pending, or one second after the first change. Only one flush runs at a time.
 
-Each batch is checkpointed before the next one is written, so that the WAL never
-grows beyond one batch. On a full disk a transaction is rolled back, and what
-did not fit is tried again each second; meanwhile free pages are given back to
-the file system, where else they are kept for new messages. A read that finds no
-room for SQLite's own files waits for it.
+Each batch is checkpointed before the next one is written, so the WAL never grows beyond one batch. On a full disk the
+transaction is rolled back, and tried again each second. Meanwhile, free pages are released to the file system; else
+they are kept for new messages. A read that finds no space for SQLite's own files waits for it.
 
-Contents that do not fit their checksum cost their page: its bytes are kept aside,
-the messages that lived on it are reported, and everything else goes on. Where SQLite cannot find its way
-any more nothing is written or read from then on; these rows have to be replaced by new ones.
+If contents do not fit their checksum, their page is lost. Its bytes are copied to a file, its living messages are
+reported, and everything else continues. If SQLite's own structure is damaged, the rows are neither written nor read
+any more, and must be replaced by new ones.
 
-A snapshot is read in one transaction on a connection of its own, in a thread.
-Until it is over nothing can be taken out of the WAL, which grows; on a full
-disk the snapshot is given up.
+A snapshot is read in one transaction, in a thread with its own connection. Until it ends, the WAL cannot be emptied
+and grows. On a full disk the snapshot is given up.
 """
 
 import asyncio
@@ -48,7 +45,7 @@ FLUSH_BYTES: Final = 8 * 1_048_576
 FLUSH_S: Final = 1.0
 RECLAIM_S: Final = 0.1
 VACUUM_PAGES: Final = 500  # freed in a second on a full disk
-ATTEMPTS_MAX: Final = 50  # tries to write the entries that a snapshot has to hold
+ATTEMPTS_MAX: Final = 50  # flushes that a snapshot waits for, until the rows reach its index
 WATCH_EVERY_S: Final = 3_600.0  # between two checks of all rows
 WATCH_STEP_S: Final = 1.0  # between two steps of a check, each of about a megabyte of pages
 _Value = TypeVar("_Value")
@@ -69,7 +66,7 @@ class RowDatabase:
         on_damaged: OnDamaged,
         aside: Path,
     ) -> None:
-        """``aside``: the directory to which the bytes of damaged contents are copied."""
+        """Open nothing yet. ``aside``: the directory to which the bytes of damaged contents are copied."""
         self._path = path
         self._aside = aside
         self._on_damaged = on_damaged
@@ -90,11 +87,11 @@ class RowDatabase:
         self._copying: dict[asyncio.Future[Any], _Aside] = {}
         self._checking: set[Task[None]] = set()
         self._is_full = False
-        self._needs_checkpoint = False  # the WAL could not be emptied: nothing more may go there
+        self._needs_checkpoint = False  # the WAL could not be emptied, so no batch may be written
         self._closed = False
 
     def set_full(self, is_full: bool) -> None:
-        """Note whether the disk is full; if it is, space that can be spared is given back."""
+        """Set whether the disk is full. If it is, give up snapshots, and release free pages to the file system."""
         self._is_full = is_full
         if is_full:
             self._give_up_copies()
@@ -120,7 +117,7 @@ class RowDatabase:
             self._fetching = self._loop.create_task(self._guarded(self._fetch_all()))
 
     async def close(self, *, may_write: bool) -> None:
-        """Write what is pending, if ``may_write``; no callback comes any more."""
+        """Write what is pending, if ``may_write``, and close. No callback comes any more."""
         self._closed = True
         self._cancel_timer()
         self._fetches.clear()
@@ -162,7 +159,10 @@ class RowDatabase:
             self._timer = self._loop.call_later(delay_s, self._flush)
 
     async def _write_batches(self) -> float | None:
-        """Write batches until too little is left. Return in how many seconds to go on; None: at the next ``take``."""
+        """Write batches until too little is pending for another one.
+
+        Return in how many seconds to continue; None to continue with the next ``take``.
+        """
         if (self._is_full or self._needs_checkpoint) and not await self._give_space_back():
             return FLUSH_S
         while (batch := self._rows.begin()) is not None:
@@ -173,12 +173,12 @@ class RowDatabase:
             if not await self._make_room(batch.after):
                 return FLUSH_S
             if not self._is_due():
-                # With nothing pending there may still be space to reclaim: in small steps with pauses.
+                # If nothing is pending, there may still be space to reclaim, in small steps with pauses.
                 return FLUSH_S if self._rows.pending_index > batch.index else RECLAIM_S
         return FLUSH_S if self._is_full else None
 
     async def _write(self, batch: Batch) -> bool:
-        """Write a batch; False if the disk is full and nothing changed."""
+        """Write a batch; return False if nothing was written, because the disk is full or the file is damaged."""
         try:
             await self._transact(batch)
         except sqlite3.Error as error:
@@ -200,13 +200,14 @@ class RowDatabase:
         self._on_full()
 
     async def _give_space_back(self) -> bool:
-        """Empty the WAL into the database, then cut free pages off its end."""
+        """Empty the WAL into the database, then cut free pages off the file; return False if that failed."""
         return await self._make_room([]) and await self._make_room([f"PRAGMA incremental_vacuum({VACUUM_PAGES})"])
 
     async def _make_room(self, statements: list[str]) -> bool:
-        """Run ``statements`` and empty the WAL. False: it could not be emptied, so nothing is written until it can.
+        """Run ``statements`` and empty the WAL; return False if it could not be emptied.
 
-        The file itself is cut only where its space is wanted: SQLite writes the next batch into it from its beginning.
+        Then no batch may be written until it can. The WAL file is cut only on a full disk. Else SQLite overwrites it
+        from its beginning.
         """
         try:
             connection = await self._writing()
@@ -217,7 +218,7 @@ class RowDatabase:
         except sqlite3.Error as error:
             self._met_full_disk(error)
             return False
-        self._needs_checkpoint = (bool(is_busy) or moved < written) and not self._copying  # if busy, a fetch is reading
+        self._needs_checkpoint = (bool(is_busy) or moved < written) and not self._copying  # a fetch keeps it busy
         return not self._needs_checkpoint
 
     async def _writing(self) -> aiosqlite.Connection:
@@ -241,11 +242,14 @@ class RowDatabase:
     # --- checking -------------------------------------------------------------------
 
     def watch(self) -> None:
-        """Check all rows again and again, slowly, until closed."""
+        """Check all rows slowly, again and again, until ``close``."""
         self._start_check(self._watch())
 
     def check(self, on_checked: Callable[[bool], None]) -> None:
-        """Check all rows once, without a pause; report damage as ``fetch`` does. ``on_checked`` gets True if none."""
+        """Check all rows once, without a pause, and report damage as ``fetch`` does.
+
+        ``on_checked`` is called with True if there is no damage.
+        """
         self._start_check(self._check_for(on_checked))
 
     def _start_check(self, work: Coroutine[Any, Any, None]) -> None:
@@ -281,7 +285,7 @@ class RowDatabase:
             await self._check_structure()
 
     async def _check_structure(self) -> None:
-        """Check that all rows can be found and that SQLite's pages fit together."""
+        """Check the structure of the file with SQLite's quick_check."""
         try:
             verdict = await self._read_aside(_structure)
         except SnapshotRefused:
@@ -289,14 +293,14 @@ class RowDatabase:
         except sqlite3.Error as error:
             if is_damage(error):
                 self._met_damage(error)
-            return  # the check was given up or ran out of memory: the next one may finish
+            return  # the check was interrupted or ran out of memory; the next one may finish
         if verdict != "ok":
             self._met_damage(Damaged(self._path.name, 0, verdict))
 
     # --- damage ---------------------------------------------------------------------
 
     def _met_damage(self, error: Exception) -> None:
-        """Stop reading and writing and report damage: SQLite cannot find its way, so a write could end anywhere."""
+        """Stop reading and writing, and report damage of the file's structure: a write could destroy more."""
         if not self._is_damaged:
             self._is_damaged = True
             self._damages += 1
@@ -307,13 +311,16 @@ class RowDatabase:
                 self._on_damaged(Damage(f"{self._path} is damaged: {error}"))
 
     async def _read_singly(self, queue_id: int, firsts: list[int]) -> list[MessageStored]:
-        """Read page by page, skipping damaged contents. Raises sqlite3.Error; Damaged if a page has no contents."""
+        """Return the messages of the pages, read one by one; skip and report damaged contents.
+
+        Raise Damaged if a page has no contents, and sqlite3.Error if SQLite cannot read.
+        """
         contents: list[MessageStored] = []
         for first in firsts:
             rows = await self._select(fetches(queue_id, [first]))
             living = self._rows.living_in(queue_id, first)
             if living and not rows:
-                rows = await self._select(fetches(queue_id, [first]))  # its batch may have ended since the first look
+                rows = await self._select(fetches(queue_id, [first]))  # its batch may have ended since the first query
                 if not rows and self._rows.living_in(queue_id, first):
                     raise Damaged(self._path.name, 0, f"the contents of queue {queue_id} from {first} are missing")
             try:
@@ -330,7 +337,7 @@ class RowDatabase:
         return contents
 
     def _keep_aside(self, queue_id: int, first: int, contents: object) -> None:
-        """Copy damaged contents to a file for people; errors are ignored, as nothing else needs it."""
+        """Copy damaged contents to a file for people. Errors are ignored, as no code needs the file."""
         with suppress(OSError):
             self._aside.mkdir(mode=0o700, exist_ok=True)
             file = self._aside / f"contents-{queue_id}-{first}"
@@ -351,7 +358,7 @@ class RowDatabase:
             self._fetching = None
 
     async def _contents(self, queue_id: int, firsts: list[int]) -> list[MessageStored]:
-        """Return the messages of the pages that begin at ``firsts``, as far as they can be read."""
+        """Return the messages of the pages that begin at ``firsts``, without those that cannot be read."""
         try:
             rows = await self._select(fetches(queue_id, firsts))
             with suppress(Damaged):
@@ -369,7 +376,7 @@ class RowDatabase:
         return []
 
     async def _select(self, queries: list[tuple[str, tuple[int, ...]]]) -> list[tuple[Any, ...]]:
-        """Return what they find, as soon as the disk has room to read: SQLite keeps shared memory in a file."""
+        """Return the rows that the queries find. Wait if the disk is full, as SQLite needs a file for shared memory."""
         while True:
             try:
                 return await self._select_now(queries)
@@ -380,7 +387,7 @@ class RowDatabase:
             await asyncio.sleep(FLUSH_S)
 
     async def _select_now(self, queries: list[tuple[str, tuple[int, ...]]]) -> list[tuple[Any, ...]]:
-        async with self._connecting:  # a fetch and a check may come at once
+        async with self._connecting:  # a fetch and a check may begin at the same time
             if self._read_connection is None:
                 self._read_connection = await self._connect()
         found: list[tuple[Any, ...]] = []
@@ -392,11 +399,14 @@ class RowDatabase:
 
     @property
     def stored_index(self) -> int:
-        """The index up to which the rows are durable."""
+        """Return the index up to which the rows are durable."""
         return self._rows.stored_index
 
     async def copy(self, file: Path, index: int) -> Base:
-        """Write the rows as of ``index`` or later to a new file; return their base. Raises SnapshotRefused."""
+        """Write the rows as of ``index`` or later to a new file; return their base.
+
+        Raise SnapshotRefused if that is not possible now.
+        """
         if self._is_damaged or self._rows.has_holes:
             raise SnapshotRefused("the rows of this member are damaged")
         await self._reach(index)
@@ -408,7 +418,10 @@ class RowDatabase:
             raise SnapshotRefused(f"the rows could not be copied: {error}") from error
 
     async def _read_aside(self, work: Callable[[sqlite3.Connection], _Value]) -> _Value:
-        """Run ``work`` in one transaction with its own connection and thread. Raises SnapshotRefused if given up."""
+        """Run ``work`` in a thread with its own connection. Raise SnapshotRefused if it is given up before it begins.
+
+        Raise sqlite3.OperationalError if it is given up later.
+        """
         aside = _Aside(self._path)
         reading = self._loop.run_in_executor(None, aside.run, work)
         self._copying[reading] = aside
@@ -421,14 +434,17 @@ class RowDatabase:
 
     def _have_read(self, reading: asyncio.Future[Any]) -> None:
         del self._copying[reading]
-        reading.exception()  # the caller may be gone: mark the error as seen
+        reading.exception()  # marks the error as seen, as the caller may be gone
 
     def _give_up_copies(self) -> None:
         for aside in self._copying.values():
             aside.give_up()
 
     async def _reach(self, index: int) -> None:
-        """Write until the rows are at ``index``, up to which entries must have been taken."""
+        """Write until the rows are durable up to ``index``. Raise SnapshotRefused if that is not possible now.
+
+        The entries up to ``index`` must have been taken before.
+        """
         for _ in range(ATTEMPTS_MAX):
             if self._rows.stored_index >= index:
                 return
@@ -438,7 +454,7 @@ class RowDatabase:
             if self._flushing is not None:
                 await asyncio.wait([self._flushing])
             if self._rows.stored_index < index:
-                await asyncio.sleep(RECLAIM_S)  # something is being read
+                await asyncio.sleep(RECLAIM_S)  # a read keeps the WAL busy
         raise SnapshotRefused(f"index {index} cannot be stored now, the rows are at {self._rows.stored_index}")
 
     # --- both -----------------------------------------------------------------------
@@ -449,24 +465,24 @@ class RowDatabase:
             for statement in schema.PRAGMAS:
                 await connection.execute_fetchall(statement)
         except BaseException:
-            await connection.close()  # else its thread would stay
+            await connection.close()  # ends its thread
             raise
         return connection
 
     async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
         try:
             await work
-        except Exception as failure:  # also one of the node, in a callback: the member must end
+        except Exception as failure:  # including errors of the node in a callback: the member must end
             self._on_failure(failure)
 
 
 class _Aside:
-    """Reads all of the rows at once, in a thread."""
+    """A connection of its own, for one long read in a thread."""
 
     def __init__(self, path: Path) -> None:
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self._is_given_up = False
-        self._lock = Lock()  # around the connection's end: it must not be interrupted once it is closed
+        self._lock = Lock()  # a closed connection must not be interrupted
 
     def run(self, work: Callable[[sqlite3.Connection], _Value]) -> _Value:
         try:
@@ -491,7 +507,7 @@ def _structure(connection: sqlite3.Connection) -> str:
 
 
 def is_damage(error: sqlite3.Error) -> bool:
-    """True if bytes of the file are not what was written, or cannot be read at all."""
+    """Return whether the error means that bytes of the file changed or cannot be read."""
     code = getattr(error, "sqlite_errorcode", 0)
     return code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or code == sqlite3.SQLITE_IOERR_READ
 

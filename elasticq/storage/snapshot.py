@@ -1,8 +1,7 @@
-"""Immutable files that each hold a member's committed state at one index, for members that are too far behind.
+"""Snapshots: immutable files, each with a member's committed state at one index, for members that are too far behind.
 
-A file is made once and given to every caller, as long as it is not too old. It
-belongs to this process: it is removed when it is old and nobody
-reads it, at the end, and at the next start.
+Every caller gets the same file, as long as it is not too old. A file belongs to this process. It is removed when its
+place is needed and nobody reads it, at the end of the process, and at the next start.
 """
 
 import os
@@ -25,18 +24,21 @@ from elasticq.storage.rows.restore import damage_found, read_base
 from elasticq.storage.rows.rows import Rows
 
 FILES_MAX: Final = 2
-STALE_ENTRIES: Final = 10_000  # a file that is further behind is made anew, if there is room for one
+STALE_ENTRIES: Final = 10_000  # a file that is further behind is replaced by a new one, if FILES_MAX allows it
 
 Make = Callable[[Path, int], Awaitable[Base]]
-"""Writes the state at an index of at least the given one to a new file; returns its base. Raises DataError."""
+"""A function that writes the state at the given index or a later one to a new file, and returns its base.
+
+It raises DataError if it cannot.
+"""
 
 
 class SnapshotRefused(DataError):
-    """There can be no snapshot now: ask again later, or ask another member."""
+    """A snapshot cannot be made or used now. Later, or at another member, it may work."""
 
 
 class Snapshot(Struct, frozen=True):
-    """One snapshot file; its ``id`` is never used again. The file stays unchanged until it is released."""
+    """One snapshot file. It stays unchanged until it is released. No other snapshot ever has its ``id``."""
 
     path: Path
     id: str
@@ -56,13 +58,16 @@ class Snapshots:
         self._making = Lock()
 
     def clean(self) -> None:
-        """Remove the files of earlier processes, which are of no use."""
+        """Remove the files of earlier processes."""
         if self._directory.exists():
             for path in self._directory.iterdir():
                 path.unlink()
 
     async def open(self, index: int, newest_index: int) -> Snapshot:
-        """Return a file at ``index`` or above; ``newest_index``: the index of the state now. Raises DataError."""
+        """Return a snapshot at ``index`` or above, for the caller to ``release``.
+
+        ``newest_index``: the index of the current state. Raise DataError if there is no snapshot and none can be made.
+        """
         async with self._making:
             snapshot = self._find(index, newest_index - STALE_ENTRIES)
             if snapshot is None and self._make_room():
@@ -75,12 +80,12 @@ class Snapshots:
             return snapshot
 
     def release(self, snapshot: Snapshot) -> None:
-        """Note that one user does not read the file any more; the file is kept for the next one."""
+        """Count one reader less. The file stays for the next one."""
         assert self._users[snapshot.id] > 0
         self._users[snapshot.id] -= 1
 
     def close(self) -> None:
-        """Remove all files, also those in use: the process ends."""
+        """Remove all files, even if they are in use, as the process ends."""
         for snapshot in self._kept:
             snapshot.path.unlink(missing_ok=True)
         self._kept.clear()
@@ -119,8 +124,11 @@ class Snapshots:
 
 
 def vacuum_into(connection: sqlite3.Connection, file: Path) -> Base:
-    """Write what the database holds now to a new durable file; blocks, while others may write to the database."""
-    file.touch(0o600)  # messages are nobody else's
+    """Write the current content of the database to a new durable file; return its base.
+
+    The call blocks. Other connections may write to the database meanwhile.
+    """
+    file.touch(0o600)  # only the owner may read messages
     connection.execute("VACUUM INTO ?", (str(file),))
     sync_file(file)
     copy = _read_only(file)
@@ -131,7 +139,7 @@ def vacuum_into(connection: sqlite3.Connection, file: Path) -> Base:
 
 
 def check(file: Path) -> Base:
-    """Read all of a snapshot; return its base. Raises DataError if it cannot be installed; blocks."""
+    """Read all of a snapshot; return its base. Raise DataError if it cannot be installed. The call blocks."""
     if not file.is_file():
         raise DataError(f"{file} is not there")
     connection = _read_only(file)
@@ -156,11 +164,11 @@ def _checked(connection: sqlite3.Connection, file: Path) -> Base:
 
 
 def check_all(connection: sqlite3.Connection, file: Path) -> Base:
-    """Read every row, and all pages of the file by which they are found; return the base of the rows.
+    """Read every row and check all pages of the file; return the base of the rows.
 
-    Raises DataError, sqlite3.Error, and AssertionError if the file contradicts itself.
+    Raise DataError or sqlite3.Error if something cannot be read, and AssertionError if the file contradicts itself.
     """
-    with damage_found("what its tables are"):  # which SQLite tells in its own words, or not in words at all
+    with damage_found("what its tables are"):  # SQLite raises other errors, or text that cannot be decoded
         (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
     if verdict != "ok":
         raise Damaged(file.name, 0, verdict.splitlines()[-1])
@@ -172,7 +180,7 @@ def check_all(connection: sqlite3.Connection, file: Path) -> Base:
 
 
 def base_of(file: Path) -> Base:
-    """Return the base of a snapshot. Raises DataError."""
+    """Return the base of a snapshot. Raise DataError if it cannot be read."""
     connection = _read_only(file)
     try:
         return read_base(connection)
@@ -187,12 +195,12 @@ def _read_only(file: Path) -> sqlite3.Connection:
 
 
 def fill(file: Path, base: Base, parts: Iterable[list[Mutation]]) -> None:
-    """Write a state, given in parts (engine/views/dump.py), to a new durable file; blocks."""
+    """Write a state to a new durable file. ``parts``: as of engine/views/dump.py. The call blocks."""
     file.touch(0o600)
     connection = sqlite3.connect(file, isolation_level=None)
     try:
         schema.prepare(connection)
-        connection.execute("PRAGMA journal_mode = OFF")  # the file is whole or of no use
+        connection.execute("PRAGMA journal_mode = OFF")  # an unfinished file is not used
         connection.execute("PRAGMA synchronous = OFF")
         rows = Rows()
         rows.take_part(Committed(base.index, base.term, base.time_ms, [], base.voters))
@@ -206,7 +214,7 @@ def fill(file: Path, base: Base, parts: Iterable[list[Mutation]]) -> None:
 
 
 def flush(connection: sqlite3.Connection, rows: Rows) -> None:
-    """Write all rows that are pending."""
+    """Write all pending rows to the database."""
     while (batch := rows.begin()) is not None:
         connection.execute("BEGIN IMMEDIATE")
         for sql, parameters in batch.statements:

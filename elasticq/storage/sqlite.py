@@ -1,8 +1,8 @@
-"""The storage of a data directory: the log in segments by a thread, the rows in SQLite behind it.
+"""The storage of a data directory: a thread writes the log in segments, and the rows in SQLite follow it.
 
-A record counts when the log has it. The rows follow in batches, one transaction
-each together with the index up to which they hold everything; a crash between
-the two costs nothing, as the log is read again from that index on.
+A record is durable when the log has it. The rows follow in batches. Each batch is one transaction, which also stores
+the index up to which the rows are complete. A crash between the two loses nothing, because the start reads the log
+from that index on.
 """
 
 import asyncio
@@ -34,10 +34,10 @@ from elasticq.storage.writer import DISK_FULL_ERRORS, SYNC_BOUNDS_S, Durability,
 
 
 class SqliteStorage(Storage):
-    """The log and rows of a data directory. ``on_failure``: called if data cannot be trusted; the process must end.
+    """The log and rows of a data directory.
 
-    ``on_full``: the disk is full (the reason) or has space again (None). ``on_damaged``: rows are damaged in part;
-    if it is None, that is a failure.
+    on_failure: called if data cannot be trusted; the process must end. on_full: called with a reason if the disk is
+    full, and with None if it has space again. on_damaged: called if rows are damaged; without it, that is a failure.
     """
 
     volatile = False
@@ -69,7 +69,7 @@ class SqliteStorage(Storage):
         self._assemble()
 
     def _assemble(self) -> None:
-        """Make a log and rows that nobody has loaded yet: at the start, and after an install."""
+        """Make a log and rows, to be loaded next: at the start, and after an install."""
         self._log = SegmentLog(self._files, lazy_sync=self._is_lazy)
         self._log_end = LogEnd(self._directory.log_end)
         self._rows = Rows()
@@ -98,14 +98,14 @@ class SqliteStorage(Storage):
         return self._load()
 
     def _load(self) -> Loaded:
-        """Load, also on a full disk: opening takes a little space, for which the reserve is given up."""
+        """Load the data. On a full disk, remove the reserve first, as opening takes a little space."""
         try:
             loaded = load(self._directory, self._log, self._rows)
         except DiskFull:
             if not self._reserve.give_up():
                 raise
             loaded = load(self._directory, self._log, self._rows)
-        self._directory.remember_lazy_sync(self._is_lazy)  # all earlier frames are synced now
+        self._directory.remember_lazy_sync(self._is_lazy)  # ``load`` synced all earlier frames
         self._writer.start()
         self._database.watch()
         return loaded
@@ -143,7 +143,7 @@ class SqliteStorage(Storage):
         return await self._database.copy(file, index)
 
     async def install(self, path: Path, is_wanted: Callable[[], bool]) -> Loaded:
-        """Install as ``Storage.install`` says; ``path`` is moved. Errors after the log is closed stop the member."""
+        """Install a snapshot, as ``Storage.install`` describes. An error after the log is closed ends the member."""
         try:
             await asyncio.to_thread(check, path)
             await asyncio.to_thread(install.stage, self._directory, path)
@@ -180,7 +180,7 @@ class SqliteStorage(Storage):
             return self._load_healed(await asyncio.to_thread(heal, self._directory, log, image))
         except (OSError, DataError) as error:
             self._fail(error)
-            raise DataError(f"the rows could not be made anew: {error}") from error
+            raise DataError(f"the rows could not be replaced: {error}") from error
 
     def _load_healed(self, told: list[str]) -> Loaded:
         self._assemble()
@@ -189,18 +189,18 @@ class SqliteStorage(Storage):
         return loaded
 
     async def _quiesce(self) -> None:
-        """Make what was appended durable and close the files; no callback comes any more after this."""
+        """Make what was appended durable and close the files. No callback comes any more."""
         self._writer.end()
         await self._database.close(may_write=False)
         await asyncio.to_thread(self._writer.close)
         self._log_end.close()
 
     def close(self) -> None:
-        """Make the log durable and close it. ``aclose`` must follow."""
+        """Make the log durable and close it. The caller must call ``aclose`` next."""
         self._writer.close()
 
     async def aclose(self) -> None:
-        """Write the rows that are behind, as far as the disk allows, and release the directory."""
+        """Write the pending rows, unless the storage failed or the disk is full, and release the directory."""
         self._writer.close()
         await self._database.close(may_write=not self._failed)
         self._snapshots.close()
@@ -223,11 +223,14 @@ class SqliteStorage(Storage):
 
 
 class DiskFull(DataError):
-    """There is no space to open the data directory."""
+    """The disk has no space to open the data directory."""
 
 
 def load(directory: DataDirectory, log: SegmentLog, rows: Rows) -> Loaded:
-    """Read the disk; ``rows`` of the result keeps the database open until it is used up. Raises DataError."""
+    """Read the log and the rows, and finish an install that was interrupted. Raise DataError if they cannot be used.
+
+    The iterator ``rows`` of the result keeps the database open until it is read to its end.
+    """
     end = LogEnd(directory.log_end).read()
     try:
         image = log.load(was_lazy=directory.format.lazy_sync)
@@ -246,7 +249,7 @@ def load(directory: DataDirectory, log: SegmentLog, rows: Rows) -> Loaded:
         told = judge_end(image, end, applied, others=others, was_lazy=was_lazy, torn_bytes=log.torn_bytes)
         vote = image.vote
         if end is not None and end.term > vote.term:
-            vote = Vote(end.term, None)  # ids of that term were given to clients, and must not be given again
+            vote = Vote(end.term, None)  # clients got ids of that term, which must not be used twice
             log.append([vote])
             log.sync()
         durable = compose(vote, image.entries, applied)
@@ -256,7 +259,7 @@ def load(directory: DataDirectory, log: SegmentLog, rows: Rows) -> Loaded:
         durable.was_removed = directory.was_removed
         if 0 < image.last_index < applied.index:
             lower(directory.log_end, End(0, vote.term))
-            log.reset(vote)  # the rows are ahead of the log, so it cannot be continued where it ends
+            log.reset(vote)  # the rows are ahead of the log, so its next entry is not the one after its end
     except BaseException:
         connection.close()
         raise
@@ -264,9 +267,9 @@ def load(directory: DataDirectory, log: SegmentLog, rows: Rows) -> Loaded:
 
 
 def open_rows(directory: DataDirectory) -> sqlite3.Connection:
-    """Open the database with this version's schema. Raises DataError.
+    """Open the database and migrate it to this version's schema. Raise DataError if that fails.
 
-    A format above this version's is damage: format.json, which was read before, would have it, too.
+    A newer format is treated as damage: format.json, which was read before, would have a newer format as well.
     """
     if not directory.rows.exists():
         _make_file(directory.rows)
@@ -293,7 +296,7 @@ def open_rows(directory: DataDirectory) -> sqlite3.Connection:
 
 
 def _make_file(path: Path) -> None:
-    """Make the file so that only its owner may read the messages. Raises DataError."""
+    """Make an empty file that only its owner may read. Raise DataError if that fails."""
     try:
         path.touch(0o600)
     except OSError as error:

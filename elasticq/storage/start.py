@@ -1,4 +1,4 @@
-"""Puts log and rows together at the start of a member."""
+"""The start of a member: its log and its rows are checked against each other and joined."""
 
 from elasticq.replication.records import BEGINNING, Base, Durable, Entry, Vote, Voter
 from elasticq.storage.errors import DataError
@@ -7,10 +7,11 @@ from elasticq.storage.log.segments import LogImage
 
 
 def compose(vote: Vote, entries: list[Entry], applied: Base) -> Durable:
-    """Return the log's entries with the rows up to ``applied``; a log that ends below the rows is ignored.
+    """Return what is durable: the entries of the log, and the rows up to ``applied``.
 
-    Entries that the rows hold already stay, as another member may need them. Raises DataError where
-    something is missing between the two.
+    Entries that the rows already hold are included, because another member may need them. A log that ends before
+    ``applied`` is ignored. Raise DataError if entries between the rows and the log are missing, or if the log's term
+    is below the term of the rows.
     """
     if vote.term < applied.term:
         raise DataError(
@@ -27,14 +28,14 @@ def compose(vote: Vote, entries: list[Entry], applied: Base) -> Durable:
     if first.index > applied.index:
         raise DataError(
             f"Entries {applied.index + 1} to {first.index - 1} are missing: the rows end before them and the "
-            "log begins behind them. Restore a backup, or run 'elasticq repair DIR'."
+            "log begins after them. Restore a backup, or run 'elasticq repair DIR'."
         )
     base = Base(first.index, first.term, first.time_ms, _voters_at(first, entries, applied))
     return Durable(vote, entries[1:], base, applied.index)
 
 
 def _voters_at(first: Entry, entries: list[Entry], applied: Base) -> tuple[Voter, ...] | None:
-    """Return the voters at ``first``; None if a later entry up to ``applied``, all of them committed, names others."""
+    """Return the voters at ``first``; None if a later entry up to ``applied`` changed them, so they are unknown."""
     if first.voters is not None:
         return first.voters
     later = entries[1 : applied.index - first.index + 1]
@@ -42,7 +43,7 @@ def _voters_at(first: Entry, entries: list[Entry], applied: Base) -> tuple[Voter
 
 
 def others_of(member_id: str, entries: list[Entry], applied: Base) -> tuple[str, ...]:
-    """Return the other voters, as the newest entry that names voters says; none for a member alone."""
+    """Return the ids of the other voters, from the newest entry that names voters; empty if there are none."""
     named = [entry.voters for entry in entries if entry.voters is not None]
     newest = named[-1] if named else applied.voters or ()
     return tuple(voter.id for voter in newest if voter.id != member_id)
@@ -51,11 +52,14 @@ def others_of(member_id: str, entries: list[Entry], applied: Base) -> tuple[str,
 def judge_end(
     image: LogImage, end: End | None, applied: Base, *, others: tuple[str, ...], was_lazy: bool, torn_bytes: int
 ) -> list[str]:
-    """Return lines for the operator on the log's end; ``end``: how far it is known to have reached, None if unknown.
+    """Return lines for the operator that say what the log lost at its end; empty if it lost nothing.
 
-    A member alone goes on with what a cut log still has. Raises DataError where the operator has to decide: a voter
-    that forgot what it acknowledged can lose it for all. Behind rows that are ahead of it the log only begins anew.
-    ``was_lazy``: a power cut may have taken the newest entries, as durability says. ``torn_bytes``: bytes cut off.
+    ``end`` is how far the log once reached, None if unknown. ``others`` are the ids of the other voters.
+    ``was_lazy``: the durability was not ``fsync``, so a power cut may have lost the newest entries.
+    ``torn_bytes``: how many bytes of an unfinished record were cut off.
+
+    Raise DataError if the operator has to decide. A voter that forgot what it acknowledged can make the whole cluster
+    lose it. A single voter can continue with what the log still has, unless the rows are ahead of the log.
     """
     is_behind = image.last_index < applied.index
     place = f"The log ends at entry {image.last_index} in term {image.vote.term}"
@@ -77,7 +81,7 @@ def judge_end(
     return [f"{told} Entries {image.last_index + 1} to {end.last_index} are lost, although they were acknowledged."]
 
 
-_BEGIN_ANEW = "Restore a backup, or run 'elasticq repair DIR': it begins the log anew behind the rows."
+_BEGIN_ANEW = "Restore a backup, or run 'elasticq repair DIR': it starts a new log after the rows."
 _REPLACE = (
     "This member must not vote any more, as it has forgotten what it acknowledged. "
     "Empty its directory, start it, and give the order 'elasticq cluster replace'."

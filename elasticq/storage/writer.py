@@ -1,12 +1,11 @@
-"""The thread that writes the log: all that was queued during a sync is written by one append and one sync.
+"""The thread that writes the log. It writes all that was queued during a sync with one append and one sync.
 
-Lock order: there is one lock, around the queue; it is never held while a file
-is touched. The log and the reserve belong to the thread from ``start`` to the
-end of ``close``. Callbacks are posted to the loop.
+There is one lock, around the queue. No thread holds it during a file operation. The log and the reserve belong to the
+thread from ``start`` to the end of ``close``. It posts callbacks to the loop. A batch is acknowledged, by durability:
 
-    fsync   a batch is acknowledged when it is written and synced
-    os      when it is written; with a vote, it and all before it when it is synced
-    none    at once; with a vote, it and all before it when it is synced
+    fsync   when it is written and synced
+    os      when it is written; a batch with a vote when it and all before it are synced
+    none    at once; a batch with a vote when it and all before it are synced
 """
 
 import errno
@@ -29,13 +28,13 @@ OnFailure = Callable[[BaseException], None]
 OnFull = Callable[[str | None], None]
 
 REVIEW_S: Final = 1.0
-SLOW_FADES: Final = 0.98  # with each sync, the slowest time known counts this much less
+SLOW_FADES: Final = 0.98  # each sync multiplies the slowest known time by this
 SYNC_BOUNDS_S: Final = (0.00025, 0.0005, *(0.001 * 2**step for step in range(13)))
 DISK_FULL_ERRORS: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
 class LogWriter:
-    """Writes the log. All methods but ``_run`` and what it calls are for the loop's thread."""
+    """The writer of the log. Only the loop's thread calls it; ``_run`` and what it calls run in the log's thread."""
 
     def __init__(
         self,
@@ -66,9 +65,9 @@ class LogWriter:
         self._closing = False
         self._is_blocked = False  # used by the thread only
         self.slow_sync_s = 0.0  # about the slowest of some hundred syncs; written by the thread
-        self._written_bytes = 0  # since the last look at the free space; used by the thread only
+        self._written_bytes = 0  # since the last check of the free space; used by the thread only
         self._sync_times = sync_times or Histogram(SYNC_BOUNDS_S)
-        # The loop's own:
+        # Used by the loop's thread only:
         self._acknowledged = 0
         self._vote_token = 0
         self._closed = False
@@ -88,25 +87,25 @@ class LogWriter:
             self._loop.call_soon(self._acknowledge, token)
 
     def drop_through(self, index: int) -> None:
-        """Drop old segments the next time the thread is awake anyway: there is no hurry."""
+        """Remove the segments up to ``index`` when the thread next has work, or after at most REVIEW_S."""
         with self._changed:
             self._floor = max(self._floor, index)
 
     def make_space(self) -> None:
-        """Give up the reserve, because the rows met a full disk."""
+        """Remove the reserve, because the rows found the disk full."""
         with self._changed:
             self._wants_space = True
             self._changed.notify()
 
     def end(self) -> None:
-        """Let the thread write and sync what it has, and end; no callback comes any more."""
+        """Let the thread write and sync what is queued, and then end. No callback comes any more."""
         self._closed = True
         with self._changed:
             self._closing = True
             self._changed.notify()
 
     def close(self) -> None:
-        """Write and sync everything, and wait for the thread's end; no callback comes any more."""
+        """Write and sync everything, and wait for the end of the thread. No callback comes any more."""
         self.end()
         if self._log_thread.ident is not None:
             self._log_thread.join()
@@ -140,11 +139,11 @@ class LogWriter:
                     self._post(self._tell_full, FULL if told_full else None)
             self._log.finish()
             self._log_end.tell(End(self._log.last_index, self._log.term))
-        except BaseException as failure:  # whatever it is, nothing may be acknowledged after it
+        except BaseException as failure:  # after any failure nothing may be acknowledged
             self._post(self._on_failure, failure)
 
     def _work(self) -> bool:
-        """Wait for work and do it; False if the writer is closed and all is done."""
+        """Wait for work and do it; return False if the writer is closed and all work is done."""
         with self._changed:
             has_work = (self._records and not self._is_blocked) or self._wants_space
             if not has_work and not self._closing:
@@ -155,14 +154,17 @@ class LogWriter:
             self._floor = 0
         if wants_space:
             self._reserve.give_up()
-        if floor:  # before the append, as it may make room for it
+        if floor:  # before the append, as this may free the space for it
             self._log.drop_through(floor)
         if records and self._write(records, closing):
             self._post(self._acknowledge, token)
         return not closing
 
     def _write(self, records: list[Record], is_last_try: bool) -> bool:
-        """Write records; False if there is no space even without the reserve: they are tried again, unacknowledged."""
+        """Write records; return False if there is no space even without the reserve.
+
+        They are then queued again, and not acknowledged. Raise OSError if ``is_last_try`` or for any other error.
+        """
         self._is_blocked = False
         self._written_bytes += sum(len(record.payload) for record in records if isinstance(record, Entry))
         shortest = min((record.index for record in records if isinstance(record, Truncation)), default=0)
@@ -200,5 +202,5 @@ class LogWriter:
     def _post(self, callback: Callable[..., None], argument: object) -> None:
         try:
             self._loop.call_soon_threadsafe(callback, argument)
-        except RuntimeError:  # the loop is closed: there is nobody left to tell
+        except RuntimeError:  # the loop is closed, so nobody waits for the callback
             assert self._loop.is_closed()

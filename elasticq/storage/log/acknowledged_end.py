@@ -1,9 +1,11 @@
-"""How far the log reached when one of its records was acknowledged last: a file of a few bytes beside it.
+"""The file log.end: how far the log reached when its last record was acknowledged.
 
-A log whose tail is gone looks like one that ends earlier. This file tells the two apart. It is written after the
-log's sync and never synced itself but where the log becomes shorter on purpose, and then before that: so it never
-claims what the log did not have, unless the log was not synced either (durability os and none). A crash may leave it
-older than the log, which says nothing.
+A log that lost its tail looks like a log that ends earlier. This file distinguishes the two: it then names an end
+beyond that of the log. It is written after the log's sync, so it never claims entries that the log did not have. The
+exceptions are the durabilities ``os`` and ``none``, which do not sync the log either.
+
+The file itself is synced only before the log is shortened on purpose. So after a crash it may be older than the log,
+which does no harm.
 """
 
 import os
@@ -35,7 +37,7 @@ class LogEnd:
         self._told: End | None = None
 
     def read(self) -> End | None:
-        """Return what the file says; None if there is no file or it is damaged."""
+        """Return the end in the file; None if there is no file or it is damaged."""
         try:
             data = self._path.read_bytes()
         except FileNotFoundError:
@@ -46,7 +48,7 @@ class LogEnd:
         return End(*_FIELDS.unpack(body))
 
     def tell(self, end: End) -> None:
-        """Write the end that the log has. If that fails, as on a full disk, the older end stays, which claims less."""
+        """Write the log's current end. If that fails, as on a full disk, the older end stays, which claims less."""
         if end != self._told:
             try:
                 self._write(end)
@@ -55,15 +57,15 @@ class LogEnd:
             self._told = end
 
     def lower(self, end: End) -> None:
-        """Write the end that the log is about to be cut to; durable when this returns. Raises OSError."""
+        """Write, durably, the end to which the caller is about to shorten the log. Raise OSError if that fails."""
         if self._descriptor < 0 and not self._path.exists():
-            return  # it claims nothing
+            return  # without a file nothing is claimed
         self._write(end)
         os.fdatasync(self._descriptor)
         self._told = end
 
     def _write(self, end: End) -> None:
-        """Write less than a sector: the disk has it whole or not at all."""
+        """Write the end. It is smaller than a sector, so a crash leaves the old or the new one."""
         if self._descriptor < 0:
             self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         body = _FIELDS.pack(*end)
@@ -76,6 +78,6 @@ class LogEnd:
 
 
 def lower(path: Path, end: End) -> None:
-    """Write a lower end to the file at ``path``, for callers that do not go on with the log. Raises OSError."""
+    """Write a lower end to the file at ``path``, for callers without a LogEnd. Raise OSError if that fails."""
     with closing(LogEnd(path)) as known:
         known.lower(end)

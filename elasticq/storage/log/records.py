@@ -1,20 +1,17 @@
-"""Records as bytes in a log file, and back: length, chained crc32, msgpack payload.
+"""The format of records in a log file: frames of length, chained crc32 and msgpack payload.
 
     frame = length u32 LE | head crc u32 LE | crc u32 LE | payload (msgpack list of Entry, Truncation, Vote)
 
-One append is one frame, so a batch of records is on the disk wholly or not at
-all. The head's crc covers the previous frame's crc and the length; the frame's
-crc goes on from there over the payload. So a frame of an older life of the
-file, left over behind a cut, does not fit the chain, and a length that changed
-on the disk is told from a frame that is merely short.
+One append writes one frame, so either all records of a batch are on the disk or none. The head's crc covers the
+previous frame's crc and the length. The frame's crc continues it over the payload. So the chain rejects an old frame
+that is left after a cut. It also distinguishes a length that changed on the disk from a frame that is only short.
 
-A crash may leave the last frame torn: short, or with sectors that never
-reached the disk and read as zeros (the pages of an unsynced frame persist in
-any order). That is cut. Whatever else does not fit is damage: bytes that had
-been synced and changed, and nothing behind them can be trusted.
+A crash may leave the last frame torn. It is then short, or some of its sectors never reached the disk and read as
+zeros, because the system writes the pages of an unsynced frame in any order. A torn frame is cut off. Anything else
+that does not fit is damage: synced bytes changed, and nothing after them can be trusted.
 
-Zeros may stand behind the last frame (ADR 0034): no frame begins with zeros, as
-no payload is empty. So where nothing but zeros follows, the frames are over.
+Zeros may follow the last frame (ADR 0034). No frame begins with zeros, as no payload is empty. So a file has no
+further frame where only zeros follow.
 """
 
 from collections.abc import Sequence
@@ -28,10 +25,10 @@ from elasticq.replication.records import Record
 
 HEADER_BYTES: Final = 12
 SECTOR_BYTES: Final = 512
-RECORD_BYTES_MAX: Final = limits.FRAME_BYTES_MAX  # frames between members are no larger, so no entry is larger
+RECORD_BYTES_MAX: Final = limits.FRAME_BYTES_MAX  # the limit of frames between members, so no entry is larger
 FRAME_BYTES_MAX: Final = RECORD_BYTES_MAX + 16  # one largest record and the list around it
 FIRST_CRC: Final = 0
-FLIPPED_BYTES_MAX: Final = 4  # changed in the zeros behind the last frame: less than any frame has
+FLIPPED_BYTES_MAX: Final = 4  # damaged bytes among the zeros after the last frame; any frame has more non-zero bytes
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder: msgspec.msgpack.Decoder[list[Record]] = msgspec.msgpack.Decoder(list[Record])
@@ -46,10 +43,10 @@ class Batch(NamedTuple):
 
 
 class Frames(NamedTuple):
-    """batches: those that fit the chain; end: where the last of them ends; crc: of the last of them.
+    """The frames of a file. batches: those that fit the chain; end, crc: offset and crc of the end of the last one.
 
-    torn: an unfinished frame follows, to be cut. damage: why what follows cannot be read, else empty.
-    Where neither is said, nothing or zeros follow.
+    torn: whether an unfinished frame follows, which must be cut off. damage: why the bytes that follow cannot be read;
+    empty if only zeros or nothing follow, or if torn.
     """
 
     batches: list[Batch]
@@ -73,15 +70,15 @@ def encode_frame(payload: bytes, previous_crc: int) -> bytes:
 
 
 def crc_of(encoded: bytes) -> int:
-    """Return the crc of one encoded frame, which is ``previous_crc`` for the next."""
+    """Return the crc of one encoded frame: the ``previous_crc`` of the next frame."""
     return int.from_bytes(encoded[8:HEADER_BYTES], "little")
 
 
 def scan_frames(data: bytes, at: int, previous_crc: int, any_may_be_torn: bool) -> Frames:
-    """Reads a file's frames from ``at`` until the end, a torn frame or damage; never raises.
+    """Return a file's frames from ``at`` to the end, to a torn frame or to damage; never raises.
 
-    any_may_be_torn: several frames may have been unsynced at once, so one that lacks a sector
-    need not be the last one; whatever lies behind it was not synced either.
+    any_may_be_torn: several frames may have been unsynced at once. So a frame that lacks a sector need not be the last
+    one; what follows it was not synced either.
     """
     batches: list[Batch] = []
     crc = previous_crc
@@ -101,7 +98,7 @@ def scan_frames(data: bytes, at: int, previous_crc: int, any_may_be_torn: bool) 
 
 
 def written_bytes(data: bytes) -> int:
-    """Return how many of a file's bytes stand before the zeros at its end."""
+    """Return the number of a file's bytes before the zeros at its end."""
     return len(data.rstrip(b"\0"))
 
 
@@ -114,7 +111,7 @@ def _claimed_end(data: bytes, at: int) -> int:
 
 
 def _end_of_frame(data: bytes, at: int, previous_crc: int) -> int | None:
-    """Return where the frame at ``at`` ends; None if there is no whole frame that fits the chain."""
+    """Return the offset of the end of the frame at ``at``; None if no whole frame there fits the chain."""
     end = _claimed_end(data, at)
     if end > len(data) or end == at + HEADER_BYTES or not _head_fits(data, at, previous_crc):
         return None
@@ -124,16 +121,17 @@ def _end_of_frame(data: bytes, at: int, previous_crc: int) -> int | None:
 
 
 def _is_torn(data: bytes, at: int, written: int, previous_crc: int, any_may_be_torn: bool) -> bool:
-    """True if the frame at ``at`` is the last one and short, or (the last one and) partly never written.
+    """Return whether the frame at ``at``, which does not fit the chain, is an unfinished write and not damage.
 
-    written: where the zeros at the end of ``data`` begin.
+    It is if it is the last one, and short or without some of its sectors. If any_may_be_torn, a frame without some of
+    its sectors need not be the last one. written: the offset of the zeros at the end of ``data``.
     """
     if written - at < HEADER_BYTES:
         return True
     if not _head_fits(data, at, previous_crc):
         if written - at - data.count(0, at, written) <= FLIPPED_BYTES_MAX:
-            return True  # zeros of which a few bytes changed: no frame is lost with them
-        # Its length is not to be trusted; what remains must at least be possible as one frame.
+            return True  # damaged zeros: no frame was there
+        # The length cannot be trusted. The bytes that remain must at least fit into one frame.
         is_possible = any_may_be_torn or written - at <= HEADER_BYTES + FRAME_BYTES_MAX
         return is_possible and _has_zero_sector(data, at, at + HEADER_BYTES)
     end = _claimed_end(data, at)
@@ -141,10 +139,9 @@ def _is_torn(data: bytes, at: int, written: int, previous_crc: int, any_may_be_t
 
 
 def _has_zero_sector(data: bytes, at: int, end: int) -> bool:
-    """True if an all-zero sector (cut short by the end of the file or not) holds any of [at, end).
+    """Return whether a sector that overlaps [at, end) is all zeros from ``at`` on; the last sector may be short.
 
-    The part of the sector that lies before ``at`` belongs to older frames: a sector that
-    was never written keeps it, so only what lies from ``at`` on is asked.
+    The bytes of a sector before ``at`` belong to older frames. They were on the disk before, so they are ignored.
     """
     for sector in range(at // SECTOR_BYTES, (end - 1) // SECTOR_BYTES + 1):
         start = max(sector * SECTOR_BYTES, at)

@@ -1,8 +1,7 @@
-"""Space set aside, so that a full disk still takes the receives and deletes that make room again.
+"""The reserve: disk space that is set aside for receives and deletes, which make space again, on a full disk.
 
-The disk counts as full when less than the reserve's size is free beside it, or
-when the reserve had to be given up. It counts as usable again when the reserve
-is there and as much is free beside it.
+The disk counts as full if the reserve had to be removed, or if the free space is less than the reserve's size.
+It counts as usable again if the reserve exists and a quarter more than its size is free.
 """
 
 import os
@@ -26,7 +25,7 @@ class Reserve:
         self.is_full = False
 
     def start(self) -> None:
-        """Make the reserve. If there is no space for it, the disk counts as full from the start."""
+        """Make the reserve. The disk counts as full if there is no space for it."""
         if not self._is_whole():
             self.give_up()
             self._make()
@@ -34,7 +33,7 @@ class Reserve:
         self.review()
 
     def give_up(self) -> bool:
-        """Free the reserve's space for what must be written; False if there was nothing left to free."""
+        """Remove the reserve to free its space; the disk then counts as full. Return False if there was no reserve."""
         was_held = self._path.exists()
         if was_held:
             self._path.unlink()
@@ -44,10 +43,10 @@ class Reserve:
         return was_held
 
     def review(self) -> None:
-        """Check the free space, and make the reserve again if there is enough."""
+        """Check the free space, set ``is_full``, and make the reserve again if there is enough space."""
         free_bytes = self._free_bytes()
         if self.is_held:
-            # A quarter more before it counts as usable again, so that it does not flicker at the edge.
+            # Without the quarter, the state would change often when the free space is near the limit.
             wanted_bytes = self.size_bytes * 5 // 4 if self.is_full else self.size_bytes
             self.is_full = free_bytes < wanted_bytes
         elif free_bytes >= 2 * self.size_bytes:
@@ -59,7 +58,7 @@ class Reserve:
         try:
             os.posix_fallocate(descriptor, 0, self.size_bytes)
             self.is_held = True
-        except OSError:  # no space for it, as a rule; whatever it is, there is no reserve
+        except OSError:  # usually there is no space; after any other error there is no reserve either
             self.give_up()
         finally:
             os.close(descriptor)

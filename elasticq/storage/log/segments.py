@@ -1,24 +1,20 @@
-"""The durable log of a member: append-only segment files of checksummed frames.
+"""The durable log of a member, in append-only segment files of checksummed frames.
 
     segment = head | frame | frame | ...       frames: see records.py
     head = magic 8 | format u32 | number u64 | last index u64 | starting crc u32 | crc u32 of the head, all LE
 
-Invariants, on which reading rests:
+The reader relies on these invariants:
 
-- Segments are numbered without gaps. A head names the last frame's crc and the
-  last entry's index of the segment before, so a segment of another log or of
-  another life does not fit. A last index of 0 says: no entry before this counts.
-- A segment is synced before the next one is created. Head and first frame (the
-  newest vote) are one write, synced before anything else goes there. So only
-  the last file can be unfinished, an unfinished beginning is known byte by byte
-  (it is written by what the segments before it say), and dropping the oldest
-  segments never loses the vote.
-- At most one frame is unsynced at a time, unless ``lazy_sync``: then several
-  may be, all in the last segment, and a torn one ends the log there.
-- Zeros may stand behind the frames of the last segment, and of no other: they
-  are cut before the next segment is begun.
-- Segments leave oldest first, so what a truncation voids never outlives it; a
-  truncation whose entries are gone already finds nothing to void.
+- Segments are numbered without gaps. A head holds the crc of the last frame and the index of the last entry of the
+  segment before, so a segment of another log does not fit. A last index of 0 means that no earlier entry counts.
+- A segment is synced before the next one is created. Head and first frame (the newest vote) are one write, which is
+  synced before anything else is appended. So only the last file can be unfinished. The bytes of an unfinished
+  beginning are known, as they follow from the segments before. Removing the oldest segments never loses the vote.
+- At most one frame is unsynced at a time. With ``lazy_sync``, several frames of the last segment can be unsynced, and
+  the log ends at the first torn one.
+- Zeros can follow the frames of the last segment only. They are cut off before the next segment is created.
+- The oldest segment is removed first. So a truncation is never removed before the entries that it makes void, and a
+  truncation without these entries does nothing.
 """
 
 import re
@@ -52,14 +48,17 @@ _SEGMENT_NAME = re.compile(r"log-\d{10}")
 
 
 class SyncFailed(DataError):
-    """It is unknown what the disk holds: a later sync may succeed although bytes are lost. The process must end."""
+    """A sync failed, so it is unknown what the disk holds. The process must end, as a later sync may hide the loss."""
 
     def __init__(self, error: OSError) -> None:
         super().__init__(f"The log could not be synced: {error}. Nothing after this is safe; check the disk, restart.")
 
 
 class LogImage(NamedTuple):
-    """What the log holds. entries: contiguous; last_index: that of the last entry ever kept, 0 if none is known."""
+    """The content of the log. entries: without gaps; last_index: index of the log's last entry, 0 if it is unknown.
+
+    last_index can be above 0 without entries, when their segments were removed.
+    """
 
     vote: Vote
     entries: list[Entry]
@@ -67,13 +66,13 @@ class LogImage(NamedTuple):
 
 
 class Repaired(NamedTuple):
-    """The operator's report: lines with what was lost, what was kept and where the rest is."""
+    """The report for the operator: lines that say what was lost, what was kept, and where the cut bytes are."""
 
     lines: list[str]
 
 
 class Segment:
-    """One segment file. top_index: the highest index of any entry in it, void or not; 0 if it has none."""
+    """One segment file. top_index: the highest index of its entries, including those truncated later; 0 without any."""
 
     __slots__ = ("name", "number", "top_index")
 
@@ -84,9 +83,9 @@ class Segment:
 
 
 class Position:
-    """The end of the log, from which the next frame and the next head are made; it is never changed.
+    """The end of the log, from which the next frame and the next head are made. It is immutable.
 
-    top_index: that of the last segment.
+    top_index: as in the last Segment.
     """
 
     __slots__ = ("crc", "end_bytes", "last_index", "top_index", "vote")
@@ -99,10 +98,10 @@ class Position:
         self.top_index = top_index
 
     def after(self, records: list[Record]) -> "Position | None":
-        """Return the position with ``records`` taken and the same bytes; None if their entries do not follow."""
+        """Return the position after ``records``, with end_bytes and crc unchanged; None if the entries leave a gap."""
         vote, last_index, top_index = self.vote, self.last_index, self.top_index
         for record in records:
-            if type(record) is Entry:  # nearly always, so it is asked first and in the cheapest way
+            if type(record) is Entry:  # the usual case, so it is checked first, and cheaply
                 index = record.index
                 if index != last_index + 1 and last_index:
                     return None
@@ -117,10 +116,10 @@ class Position:
 
 
 class SegmentLog:
-    """The log of one directory. Calls block; one thread calls it at a time, ``load`` first.
+    """The log of one directory. Calls block. One thread may call it at a time, and ``load`` must be the first call.
 
-    A failed sync (or a failed cut) raises SyncFailed, now and on every later call. Any other
-    OSError, as of a full disk, leaves the log as it was, and the same call may be made again.
+    After a failed sync or a failed cut, this and every later call raises SyncFailed. After any other OSError, such as
+    that of a full disk, the log is unchanged, and the caller may repeat the call.
     """
 
     __slots__ = (
@@ -143,7 +142,7 @@ class SegmentLog:
         frame_bytes: int = RECORD_BYTES_MAX,
         lazy_sync: bool = False,
     ) -> None:
-        """``lazy_sync``: appends need no sync between them (durability os and none)."""
+        """Make a log, to be loaded next. ``lazy_sync``: do not sync between appends (durability ``os``, ``none``)."""
         self._files = files
         self._segment_bytes = segment_bytes
         self._frame_bytes = frame_bytes
@@ -152,22 +151,22 @@ class SegmentLog:
         self._at = Position(0, FIRST_CRC)
         self._unsynced = False
         self._failure: SyncFailed | None = None
-        self.torn_bytes = 0  # of a record that was not whole at the end, and was cut by ``load``
+        self.torn_bytes = 0  # of an unfinished record at the end, which ``load`` cut off
 
     @property
     def last_index(self) -> int:
-        """The index of the newest entry that counts; 0 before the first one and after ``reset``."""
+        """Return the index of the newest entry that counts; 0 before the first one and after ``reset``."""
         return self._at.last_index
 
     @property
     def term(self) -> int:
-        """The term of the newest vote."""
+        """Return the term of the newest vote."""
         return self._at.vote.term
 
     def load(self, *, was_lazy: bool = False) -> LogImage:
-        """Read all; cut what a crash left unfinished. Raises Damaged or WrongFormat before anything is changed.
+        """Read all segments, cut off what a crash left unfinished, and return the content.
 
-        was_lazy: True if the previous process ran with ``lazy_sync``.
+        was_lazy: whether the previous process used ``lazy_sync``. Raise Damaged or WrongFormat before any change.
         """
         reader = _Reader(self._files, self._lazy_sync or was_lazy)
         reader.read()
@@ -178,15 +177,15 @@ class SegmentLog:
             self._create(1, NOBODY, 0)
         elif reader.has_more:
             self._files.truncate(self._name, self._at.end_bytes)
-        # A killed process leaves frames that the system holds and the disk does not yet: they count from now on.
+        # A killed process may leave frames in the system's memory. This log counts them, so they must be synced.
         self._unsynced = True
         self.sync()
         return LogImage(self._at.vote, reader.entries, self._at.last_index)
 
     def append(self, records: list[Record], *, durably: bool = False) -> None:
-        """Write one frame, unsynced but if ``durably``.
+        """Append records as one frame. ``durably``: they are durable when this returns.
 
-        A batch too large for one frame becomes several, each but the last synced.
+        A batch that is too large for one frame becomes several. All but the last are synced, unless ``lazy_sync``.
         """
         self._check()
         if not records:
@@ -209,7 +208,7 @@ class SegmentLog:
             self.sync()
 
     def sync(self) -> None:
-        """Make all that was appended durable; it is when this returns."""
+        """Make all that was appended durable."""
         self._check()
         if not self._unsynced:
             return
@@ -220,13 +219,13 @@ class SegmentLog:
         self._unsynced = False
 
     def finish(self) -> None:
-        """Sync what was appended, and cut off the zeros behind it; after that nothing is appended any more."""
+        """Sync what was appended, and cut off the zeros after it. The caller must not append any more."""
         self.sync()
-        with suppress(OSError):  # what a start finds of them it cuts off
+        with suppress(OSError):  # the next start cuts off the zeros
             self._files.trim(self._name)
 
     def drop_through(self, index: int) -> int:
-        """Remove oldest segments that hold no entry beyond ``index``, at most DROPPED_FILES_MAX; return how many."""
+        """Remove the oldest segments without an entry above ``index``, at most DROPPED_FILES_MAX; return how many."""
         self._check()
         dropped = 0
         while dropped < DROPPED_FILES_MAX and len(self._segments) > 1 and self._segments[0].top_index <= index:
@@ -235,7 +234,7 @@ class SegmentLog:
         return dropped
 
     def reset(self, vote: Vote) -> None:
-        """Drop all entries and keep only ``vote``; the next entry may have any index. Durable when this returns."""
+        """Drop all entries and keep only ``vote``, durably. The next entry may have any index."""
         if vote != self._at.vote:
             self.append([vote])
         self._begin_segment(0)
@@ -255,7 +254,7 @@ class SegmentLog:
         return self._failure
 
     def _write(self, encoded: bytes, *, durably: bool) -> None:
-        is_all = not self._unsynced  # a durable append makes nothing durable that was appended before
+        is_all = not self._unsynced  # append_durably does not make earlier appends durable
         try:
             if durably and is_all:
                 self._files.append_durably(self._name, encoded)
@@ -269,7 +268,7 @@ class SegmentLog:
             raise
 
     def _cut_append(self) -> None:
-        """Cut a failed append off, with those of its frames that were written before the one that failed."""
+        """Cut off all frames of a failed append, including those written before the one that failed."""
         try:
             self._files.truncate(self._name, self._at.end_bytes)
         except OSError as error:
@@ -282,7 +281,7 @@ class SegmentLog:
         except OSError as error:
             raise self._fail(error) from error
         number = self._segments[-1].number + 1
-        if segment_name(number) in self._files.names():  # an earlier try failed and could not even be removed
+        if segment_name(number) in self._files.names():  # left by a failed try, which could not remove it
             self._files.remove(segment_name(number))
         self._create(number, self._at.vote, last_index)
 
@@ -293,7 +292,7 @@ class SegmentLog:
             self._files.create(name)
             self._files.append(name, data)
         except OSError:
-            with suppress(OSError):  # the next try removes it, or the next load
+            with suppress(OSError):  # the next try or the next load removes it
                 self._files.remove(name)
             raise
         try:
@@ -304,15 +303,15 @@ class SegmentLog:
         self._at = Position(len(data), crc_of(data[HEAD_BYTES:]), vote, last_index)
 
     def _remove_oldest(self) -> None:
-        with suppress(FileNotFoundError):  # an earlier try removed it, but failed to make that durable
+        with suppress(FileNotFoundError):  # an earlier try removed it, but could not make that durable
             self._files.remove(self._segments[0].name)
         del self._segments[0]
 
 
 def repair(files: Files) -> Repaired:
-    """Cut a damaged log at the damage; what is cut off is copied to ``damaged-`` files first.
+    """Cut a damaged log at the damage; return a report. The bytes are first copied to ``damaged-`` files.
 
-    Safe to be stopped at any point and run again. Raises WrongFormat.
+    It can be stopped at any point and run again. Raise WrongFormat if a newer version wrote the log.
     """
     try:
         _Reader(files, False).read()
@@ -333,8 +332,11 @@ class Head(NamedTuple):
 
 
 class _Reader:
-    """Reads segments in order and changes nothing. ``unfinished``: a file to be removed; ``has_more``: the last is to
-    be cut at ``at.end_bytes``, behind which zeros or a torn frame stand."""
+    """A reader of all segments in order, which changes nothing.
+
+    unfinished: the name of a file that must be removed, or empty. has_more: zeros or a torn frame follow in the last
+    segment, which must be cut at ``at.end_bytes``.
+    """
 
     def __init__(self, files: Files, lazy_sync: bool) -> None:
         self.files = files
@@ -372,7 +374,10 @@ class _Reader:
             self.torn_bytes = written_bytes(data) - frames.end
 
     def _is_unfinished(self, data: bytes, number: int) -> bool:
-        """True if a crash came while the segment was made: its beginning is short or lacks sectors; nothing follows."""
+        """Return whether a crash interrupted the creation of the segment.
+
+        Then its beginning is short or lacks sectors, and nothing follows it.
+        """
         if not self.segments and number != 1:
             return False
         last_indexes = {self.at.last_index, 0}
@@ -430,7 +435,10 @@ def _encode_head(number: int, last_index: int, starting_crc: int) -> bytes:
 
 
 def _decode_head(name: str, data: bytes) -> Head | None:
-    """Return the decoded head; None if the data are short, not a head, or do not fit its crc. Raises WrongFormat."""
+    """Return the decoded head; None if the data are too short, are not a head, or do not fit its crc.
+
+    Raise WrongFormat if the format is newer than FORMAT.
+    """
     crc = int.from_bytes(data[32:HEAD_BYTES], "little")
     if len(data) < HEAD_BYTES or data[:8] != MAGIC or crc32(data[:32]) != crc:
         return None
@@ -448,10 +456,10 @@ def _beginning(number: int, starting_crc: int, vote: Vote, last_index: int) -> b
 
 
 def _is_unfinished_write(data: bytes, whole: bytes) -> bool:
-    """True if ``data`` is what a crash may leave of an unsynced write of ``whole``, but not all of it."""
+    """Return whether ``data`` can be what a crash left of an unsynced write of ``whole``, and is not all of it."""
     if written_bytes(data) > len(whole):
         return False
-    data = data[: len(whole)]  # zeros may stand behind
+    data = data[: len(whole)]  # zeros may follow
     if data == whole:
         return False
     sectors = range(0, len(data), SECTOR_BYTES)
@@ -460,7 +468,7 @@ def _is_unfinished_write(data: bytes, whole: bytes) -> bool:
 
 
 def _payloads(records: list[Record], frame_bytes: int) -> list[bytes]:
-    """Return payloads no larger than ``frame_bytes``, halving the records until each fits; a single one always does."""
+    """Encode the records as payloads of at most ``frame_bytes`` each. A single record may be a larger payload."""
     payload = encode_batch(records)
     if len(payload) <= frame_bytes or len(records) == 1:
         return [payload]
@@ -471,10 +479,10 @@ def _payloads(records: list[Record], frame_bytes: int) -> list[bytes]:
 def _cut_at(files: Files, damage: Damaged) -> Repaired:
     later = [name for name in _segment_names(files) if name > damage.file]
     vote, top_index = _readable(files, [damage.file, *later])
-    # The first frame is the vote and goes with the head: a segment without it does not exist.
+    # A segment without its first frame, the vote, would be invalid. So the whole file goes if that frame is damaged.
     offset = damage.offset if damage.offset > HEAD_BYTES else 0
     copies = [_copy(files, damage.file, offset), *(_copy(files, name, 0) for name in later)]
-    for name in reversed(later):  # the damage stays where it is until all behind it is gone
+    for name in reversed(later):  # the damage is cut off last, so a repeated repair finds it
         files.remove(name)
     if offset:
         files.truncate(damage.file, offset)
@@ -499,7 +507,7 @@ def _kept(image: LogImage) -> str:
 
 
 def _load_with(files: Files, vote: Vote) -> LogImage:
-    """Return the log that is left, with the newer vote found behind the damage: a member must not vote twice."""
+    """Load the log that is left, and append ``vote`` if it is newer than the log's: a member must not vote twice."""
     log = SegmentLog(files)
     if vote.term >= log.load().vote.term and vote != NOBODY:
         log.append([vote])
@@ -508,7 +516,7 @@ def _load_with(files: Files, vote: Vote) -> LogImage:
 
 
 def _readable(files: Files, names: list[str]) -> tuple[Vote, int]:
-    """Return the newest vote and the highest index of an entry that can be read in these files, each read by itself."""
+    """Return the newest vote and the highest entry index in these files. Each file is read by itself, up to damage."""
     vote, top_index = NOBODY, 0
     for name in names:
         data = files.read(name)
@@ -525,7 +533,7 @@ def _readable(files: Files, names: list[str]) -> tuple[Vote, int]:
 
 
 def _copy(files: Files, name: str, offset: int) -> str:
-    """Copy the file to a free name, which is returned: an older copy is never overwritten."""
+    """Copy the file from ``offset`` on to a new file; return its name. An older copy is never overwritten."""
     copy = wanted = f"damaged-{name}-{offset}"
     taken, again = files.names(), 1
     while copy in taken:

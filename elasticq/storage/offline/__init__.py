@@ -1,1 +1,1 @@
-"""Commands on a stopped member: backup, repair, and founding a new cluster from one member."""
+"""Commands on a stopped member: backup, restore, repair, and a new cluster from one member."""

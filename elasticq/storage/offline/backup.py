@@ -1,10 +1,10 @@
-"""Writes a data directory to one immutable file, and makes a new data directory from such a file.
+"""Backup and restore: a data directory is written to one file, and a new data directory is made from such a file.
 
-The file is a SQLite database: the rows with every durable entry of the log in
-them (in a cluster of one all of these are committed), and a table ``backup``
-that says which member wrote it and what the member's term was. A restored directory goes
-on far above that term and as another cluster: the original may have given out ids after the backup,
-and none of them may be given a second time.
+The file is a SQLite database. It holds the rows, after every durable entry of the log was applied to them. In a cluster
+of one member, all these entries are committed. The table ``backup`` holds the member's id and term.
+
+A restored directory continues with a much higher term, and as another cluster. The original may have used ids after
+the backup, and none of them may be used twice.
 """
 
 import os
@@ -37,21 +37,24 @@ class _Label(NamedTuple):
 
 
 class _Written(NamedTuple):
-    """The result of ``_write``; told: lines about what the directory itself has lost."""
+    """The result of ``_write``. ``told``: lines that say what the data directory had lost before."""
 
     label: _Label
     told: list[str]
 
 
 def backup(path: Path, file: Path) -> str:
-    """Write the data directory ``path`` to ``file``; return a report for the operator. Raises DataError, OSError."""
+    """Write the data directory ``path`` to the new file ``file``; return a report for the operator.
+
+    Raise DataError if ``file`` exists, or if the directory cannot be used; OSError if the file cannot be written.
+    """
     if file.exists():
         raise DataError(f"{file} exists: a backup is only written to a new file")
     partial = file.with_name(file.name + ".partial")
     partial.unlink(missing_ok=True)
     directory = DataDirectory(path)
     try:
-        partial.touch(0o600)  # nobody else may read the messages
+        partial.touch(0o600)  # only the owner may read the messages
         label, told = _write(directory, partial)
     except sqlite3.Error as error:
         raise DataError(
@@ -67,7 +70,10 @@ def backup(path: Path, file: Path) -> str:
 
 
 def restore(file: Path, path: Path) -> str:
-    """Make the data directory ``path`` from ``file``; return a report for the operator. Raises DataError, OSError."""
+    """Make the data directory ``path`` from ``file``; return a report for the operator.
+
+    Raise DataError if ``path`` is not empty or ``file`` is no backup; OSError if the directory cannot be written.
+    """
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise DataError(f"{path} exists and is not empty: a backup is only restored to a new directory")
     label = _label(file)
@@ -77,7 +83,7 @@ def restore(file: Path, path: Path) -> str:
     directory = DataDirectory(building, label.member_id.rpartition("-")[0])
     try:
         _fill(directory, file, label)
-        building.rename(path)  # the directory appears whole or not at all
+        building.rename(path)  # so a restore that is interrupted leaves no directory at ``path``
         sync_directory(path.parent)
     except sqlite3.Error as error:
         raise DataError(f"{file} cannot be restored: {error}") from error
@@ -87,12 +93,12 @@ def restore(file: Path, path: Path) -> str:
 
 
 def _write(directory: DataDirectory, file: Path) -> _Written:
-    """Write the rows and the log to ``file``. Every row is read and checked: a backup must be readable."""
+    """Write the rows and the log to ``file``. Every row is read and checked, so the backup can be restored."""
     files = DirectoryFiles(directory.log)
     rows = Rows()
     loaded = load(directory, SegmentLog(files), rows)
     files.close()
-    deque(loaded.rows, 0)  # read to the end: Rows must have seen all before it takes more
+    deque(loaded.rows, 0)  # Rows must have loaded all rows before it takes more
     durable = loaded.durable
     connection = open_rows(directory)
     try:
@@ -109,7 +115,7 @@ def _write(directory: DataDirectory, file: Path) -> _Written:
 
 
 def _take(connection: sqlite3.Connection, rows: Rows, entries: list[Entry]) -> None:
-    """Write ``entries``, which follow the rows, to the rows."""
+    """Apply ``entries``, which follow the rows, to the rows in the database."""
     for entry in entries:
         rows.take(Committed(entry.index, entry.term, entry.time_ms, decode(entry.payload), entry.voters))
         if rows.pending_bytes >= _BUSY_BYTES:
@@ -152,8 +158,8 @@ def _fill(directory: DataDirectory, file: Path, label: _Label) -> None:
     try:
         rows = Rows()
         base, mutations = rows.load(connection)
-        deque(mutations, 0)  # decoding checks the checksums before anybody relies on the file
-        if base.index:  # its old voters may be alive and do not know this member: make it a cluster of its own
+        deque(mutations, 0)  # this checks all checksums
+        if base.index:  # the old cluster may be alive, so this member becomes a cluster of its own
             renamed = ClusterRenamed(os.urandom(16).hex())
             rows.take_part(Committed(base.index, base.term, base.time_ms, [renamed], (Voter(directory.member_id),)))
             flush(connection, rows)

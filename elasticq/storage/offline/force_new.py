@@ -1,11 +1,9 @@
-"""Makes a cluster of its own of a member that lost its cluster. The other members must never come back.
+"""The order to make a new cluster from one member that lost the others. The others must never come back.
 
-It takes all that this member's log has, committed or not: what was acknowledged
-by a majority in which this member was not is lost. The new cluster has another
-id, so that members of the old one are refused, and the same MAC key, so that
-receipt handles and message ids stay what they are. It goes on far above the
-known term: the others may have given out ids in terms of which this one never
-heard, and none of them may be given a second time.
+The new cluster has all entries of this member's log, committed or not. Entries that a majority without this member
+acknowledged are lost. The new cluster has another id, so it refuses members of the old one. It keeps the MAC key, so
+receipt handles and message ids stay valid. It continues with a much higher term: the others may have used ids in
+terms that this member does not know, and none of them may be used twice.
 """
 
 import os
@@ -25,7 +23,10 @@ from elasticq.storage.sqlite import load
 
 
 def force_new(path: Path) -> str:
-    """Make the directory's member a cluster of its own; return a report for the operator. Raises DataError, OSError."""
+    """Make a new cluster from the member of this data directory; return a report for the operator.
+
+    Raise DataError if the directory cannot be used or belongs to no cluster; OSError if it cannot be written.
+    """
     directory = DataDirectory(path)
     files = DirectoryFiles(directory.log)
     try:
@@ -55,7 +56,7 @@ def _cluster_id(mutations: Iterable[Mutation]) -> str:
 
 
 def _first_entry(durable: Durable, member_id: str, cluster_id: str) -> Entry:
-    """Return the first entry of the new cluster; from it on this member alone is the majority."""
+    """Return the first entry of the new cluster, which makes this member the only voter."""
     last = durable.entries[-1] if durable.entries else durable.base
     term = max(durable.vote.term, last.term) + TERMS_SKIPPED
     payload = encode([ClusterRenamed(cluster_id)])
@@ -63,7 +64,7 @@ def _first_entry(durable: Durable, member_id: str, cluster_id: str) -> Entry:
 
 
 def _records(first: Entry, member_id: str) -> list[Record]:
-    """Return the records of one frame: the vote and the entry are there together or not at all."""
+    """Return the vote and the entry as one batch: one frame, so a crash leaves both or none."""
     return [Vote(first.term, member_id), first]
 
 

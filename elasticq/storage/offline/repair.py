@@ -1,7 +1,7 @@
-"""Makes a damaged data directory usable again: salvages what can be read, says what is lost.
+"""The repair of a damaged data directory: it salvages what can be read, and reports what is lost.
 
-What is taken out of use is kept beside it under a name that begins with
-``damaged-``, so nothing is destroyed. Safe to be stopped and run again.
+Replaced files and cut bytes stay in the directory, under names that begin with ``damaged-``, so nothing is destroyed.
+The repair can be stopped and run again.
 """
 
 import sqlite3
@@ -25,7 +25,7 @@ from elasticq.storage.start import compose
 
 
 def repair(path: Path) -> str:
-    """Repair the data directory; return a report for the operator, line by line. Raises DataError, OSError."""
+    """Repair the data directory; return a report for the operator. Raise DataError or OSError if that fails."""
     directory = DataDirectory(path)
     files = DirectoryFiles(directory.log)
     try:
@@ -49,7 +49,7 @@ def repair(path: Path) -> str:
 
 
 def _finish_install(directory: DataDirectory, log: SegmentLog, image: LogImage) -> tuple[LogImage, list[str]]:
-    """Finish an install, or set a damaged snapshot aside; return the log's content and lines that say so."""
+    """Finish an install, or rename its snapshot if that is damaged; return the log's content and report lines."""
     try:
         check(directory.new_rows)
     except DataError as error:
@@ -64,7 +64,7 @@ def _finish_install(directory: DataDirectory, log: SegmentLog, image: LogImage) 
 
 
 def damage_of(directory: DataDirectory) -> str:
-    """Read all rows; return what is wrong with them, empty if nothing is."""
+    """Read all rows; return the first damage found as text, or an empty text."""
     try:
         connection = open_rows(directory)
         try:
@@ -82,9 +82,12 @@ def damage_of(directory: DataDirectory) -> str:
 
 
 def _join(directory: DataDirectory, log: SegmentLog, image: LogImage, end: End | None) -> list[str]:
-    """Make log and rows fit; return what was done. Where they do not, the log begins anew behind the rows."""
+    """Make the log follow the rows; return lines that say what was done.
+
+    If entries between the two are missing, the log is emptied, and starts again after the rows.
+    """
     applied = _applied(directory)
-    # Records that were cut off may have held votes of terms that this process cannot know.
+    # Records that were cut off may have held votes of unknown terms.
     term = max(image.vote.term, applied.term, 0 if end is None else end.term) + TERMS_SKIPPED
     told: list[str] = []
     is_new = 0 < image.last_index < applied.index
@@ -97,7 +100,7 @@ def _join(directory: DataDirectory, log: SegmentLog, image: LogImage, end: End |
     lower(directory.log_end, End(0 if is_new else image.last_index, term))
     if is_new:
         log.reset(Vote(term, None))
-        told.append(f"The log was begun anew behind index {applied.index}: what only it held is lost.")
+        told.append(f"A new log was started after index {applied.index}: entries that only the old log had are lost.")
     else:
         log.append([Vote(term, None)])
         log.sync()

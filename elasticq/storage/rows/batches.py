@@ -1,4 +1,4 @@
-"""Makes one transaction for the rows out of the changes that are pending."""
+"""Batches: one transaction for the rows, made of the pending changes."""
 
 from typing import Any, Final
 
@@ -26,15 +26,15 @@ from elasticq.storage.rows.statements import (
 from elasticq.storage.rows.tables import Queue, Tables
 
 RECLAIM_ROWS_MAX: Final = 1_000  # rows removed in one batch
-FREE_PAGES_KEPT: Final = 2_000  # 16 MB: new messages fill them, and giving them back would only move pages about
-FREE_SHARE_IDLE, FREE_SHARE_BUSY = 4, 2  # at most one in so many pages of the file is free
+FREE_PAGES_KEPT: Final = 2_000  # 16 MB, for new messages; to release them would only move pages
+FREE_SHARE_IDLE, FREE_SHARE_BUSY = 4, 2  # at most one of so many pages of the file is free
 
 
 class Batch(Struct):
-    """One transaction: all statements, each for ``executemany``, take effect in order, or none does.
+    """One transaction. statements: each for ``executemany``, in order.
 
-    index: the index up to which entries are durable with it; after: statements for ``executescript`` (``execute``
-    would stop them after their first step) to be run after the commit, each a transaction that may fail without harm.
+    index: the index up to which the rows are complete after it. after: statements for ``executescript``, to run after
+    the commit. Each is a transaction that may fail without harm. ``execute`` would stop them after their first step.
     """
 
     index: int
@@ -42,14 +42,14 @@ class Batch(Struct):
     after: list[str]
 
     def holds(self, queue_id: int, first: int) -> bool:
-        """Tell whether it brings the contents of the page that begins at ``first``."""
+        """Return whether the batch writes the contents of the page that begins at ``first``."""
         return any(
             row[:2] == (queue_id, first) for text, rows in self.statements if text == sql.PUT_CONTENTS for row in rows
         )
 
 
 class Pending(Struct):
-    """What the next batch has to write, besides what the queues and the small tables note themselves."""
+    """The pending changes for the next batch, without those that the queues and the small tables keep themselves."""
 
     is_part: bool = False
     queues: dict[int, Queue] = field(default_factory=dict)
@@ -60,13 +60,16 @@ class Pending(Struct):
 
 
 def has_much_free(tables: Tables, *, is_idle: bool) -> bool:
-    """True if the file should be cut: cutting moves pages, so the share of free pages allowed is large while busy."""
+    """Return whether the file has so many free pages that it should be cut.
+
+    More free pages are allowed while the member is busy, because cutting moves pages.
+    """
     share = FREE_SHARE_IDLE if is_idle else FREE_SHARE_BUSY
     return tables.free_pages > max(FREE_PAGES_KEPT, tables.file_pages // share)
 
 
 class PendingBatch:
-    """Makes one batch. What it has taken counts as written: it is no longer pending, stale or to be reclaimed."""
+    """The builder of one batch. It marks what it took as written: not pending, not stale, nothing to reclaim."""
 
     __slots__ = ("_rows", "_tables", "_taken", "_updates")
 
@@ -81,7 +84,7 @@ class PendingBatch:
             self._add_queue(queue)
         self._rows[sql.DROP_QUEUE] = [(queue_id,) for queue_id in pending.gone_queues]
         self._reclaim_some()
-        self._add_small()  # it counts what the pages leave on the disk
+        self._add_small()  # after the pages, as it counts the pages with delays that are left
         for text, rows in self._tables.invocations.statements(self._taken):
             self._rows[text] += rows
         statements = [(text, parameters) for text, parameters in self._rows.items() if parameters]

@@ -1,7 +1,7 @@
-"""Reads the contents of pages out of a database file whose trees SQLite cannot walk any more: leaf by leaf.
+"""The search for contents in a database file whose trees are damaged: every page is read as if it were a leaf.
 
-Each row of ``contents`` carries its key and a checksum over both, never changes and is never written under the same
-key again. So any bytes of the file that fit their checksum are the row that was meant, whatever pointed to them.
+Each row of ``contents`` has its key and a checksum over key and contents. It never changes, and its key is never used
+again. So bytes anywhere in the file that fit their checksum are the row with that key, even if no tree leads to them.
 Source of the layout: https://www.sqlite.org/fileformat2.html §1.5 and §1.6 (table leaf cells), §2.1 (records).
 """
 
@@ -32,11 +32,11 @@ _PAYLOAD_BYTES_MAX: Final = 64 * 1_048_576  # no row is larger
 
 
 class _NoRow(Exception):
-    """The bytes at this place are not a row of ``contents``."""
+    """The error for bytes that are not a row of ``contents``."""
 
 
 def carve(file: Path, wanted: set[Key]) -> Iterator[tuple[Key, bytes]]:
-    """Yield the key and contents of each page of ``wanted`` that is found, each once. Raises OSError."""
+    """Yield the key and contents of each page of ``wanted`` that is found, each once. Raise OSError if a read fails."""
     left = set(wanted)
     with file.open("rb") as opened:
         number = 0
@@ -53,12 +53,15 @@ def carve(file: Path, wanted: set[Key]) -> Iterator[tuple[Key, bytes]]:
 
 
 def _page(descriptor: int, number: int) -> bytes:
-    """Read a page of the file by its number, counted from 0; the result is short at the file's end."""
+    """Return a page of the file by its number, from 0; it is short or empty at the end of the file."""
     return os.pread(descriptor, PAGE_BYTES, number * PAGE_BYTES)
 
 
 def _cells(page: bytes) -> list[int]:
-    """Return the offsets of the cells: as many as the page says, or, if that is damaged, as fit before the first."""
+    """Return the offsets of the page's cells, including wrong ones if the page is damaged.
+
+    The number of cells in the head may be damaged. So all pointers before the first cell count as well.
+    """
     pointers = [int.from_bytes(page[at : at + _POINTER_BYTES], "big") for at in range(_CELLS_AT, len(page) - 1, 2)]
     first, room = len(page), 0
     while _CELLS_AT + _POINTER_BYTES * room < first and room < len(pointers):
@@ -95,12 +98,15 @@ def _row(descriptor: int, page: bytes, at: int) -> tuple[Key, bytes]:
     try:
         decode_contents(contents)
     except msgspec.DecodeError:
-        raise _NoRow from None  # it may be a row of ``groups``, which has the same form
+        raise _NoRow from None  # probably a row of ``groups``, which has the same form
     return (queue_id, first), contents
 
 
 def _whole(descriptor: int, head: bytes, next_page: bytes, size_bytes: int) -> bytes:
-    """Return a row's payload: ``head`` and what lies on its overflow pages, each of which names the next one."""
+    """Return a row's payload: ``head`` and the rest on its overflow pages, each of which names the next one.
+
+    Raise _NoRow if a page is missing.
+    """
     parts, left = [head], size_bytes - len(head)
     while left > 0:
         number = int.from_bytes(next_page, "big")
@@ -114,7 +120,7 @@ def _whole(descriptor: int, head: bytes, next_page: bytes, size_bytes: int) -> b
 
 
 def _types(payload: bytes) -> tuple[list[int], int]:
-    """Return the serial types of a record of ``_COLUMNS`` columns, and the offset of its values. Raises _NoRow."""
+    """Return the serial types of a record, and the offset of its values. Raise _NoRow unless it has _COLUMNS."""
     end, at = _varint(payload, 0)
     types = []
     for _ in range(_COLUMNS):
@@ -141,7 +147,7 @@ def _integer(payload: bytes, serial_type: int, at: int) -> tuple[int, int]:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """Return the SQLite varint at ``at`` and the offset behind it. Raises IndexError where the data end."""
+    """Return the SQLite varint at ``at`` and the offset after it. Raise IndexError if the data end before."""
     value = 0
     for place in range(_VARINT_BYTES_MAX - 1):
         byte = data[at + place]

@@ -1,7 +1,7 @@
-"""Keeps, for people to read, entries that clients had been told are stored but that a newer master did not have.
+"""The discarded entries, kept for people: they were acknowledged to clients, but a newer master did not have them.
 
-One file for each term in which they were made, one line of JSON for each entry.
-Nothing here is ever sent again automatically.
+There is one file for each term in which entries were made, with one line of JSON for each entry.
+No code ever sends them again.
 """
 
 import os
@@ -16,14 +16,14 @@ from elasticq.storage.directory import sync_directory
 
 
 class Discarded:
-    """The files of one directory, which is made with the first file; calls block. ``count``: entries in all files."""
+    """The files of one directory, which is made with the first file. Calls block. count: entries in all files."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self.count = sum(_whole_lines(file) for file in directory.glob("*.jsonl"))
 
     def append(self, entries: list[Entry]) -> None:
-        """Append the entries; they are durable when this returns. Raises OSError."""
+        """Append the entries durably. Raise OSError if that fails."""
         if not entries:
             return
         if not self._directory.exists():
@@ -36,7 +36,7 @@ class Discarded:
 
 
 def _whole_lines(file: Path) -> int:
-    """Return the number of lines; cut the torn last line that a crash may have left, which was never counted."""
+    """Return the number of lines. Cut off an unfinished last line, which a crash may have left."""
     data = file.read_bytes()
     whole = data.rfind(b"\n") + 1
     if whole < len(data):
@@ -62,5 +62,5 @@ def _line(entry: Entry) -> bytes:
 
 
 def _told(mutation: Mutation) -> dict[str, Any]:
-    """Return the mutation's name and its fields; bytes are written in base64."""
+    """Return the mutation's name and its fields, for JSON with bytes in base64."""
     return {"mutation": type(mutation).__name__, **msgspec.structs.asdict(mutation)}

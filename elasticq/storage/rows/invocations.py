@@ -1,4 +1,4 @@
-"""Makes rows of the histories: of calls that had their effect, and of deduplication ids that are taken."""
+"""The table of histories: executed calls by their invocation ids, and deduplication ids that are taken."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,10 +12,10 @@ from elasticq.storage.rows.statements import DROP_INVOCATIONS, PUT_INVOCATIONS, 
 
 
 class InvocationTable:
-    """Holds what the table of invocations does not hold yet.
+    """The history records that the table on the disk does not have yet.
 
-    Each batch adds one or two rows; a row is dropped as a whole when the window of its newest call is over.
-    last_number: the number of the newest row.
+    Each batch adds one or two rows with many records each. A row is deleted when the window of its newest record is
+    over. last_number: the number of the newest row.
     """
 
     __slots__ = ("_gone", "_recorded", "_sent_ids", "last_number")
@@ -42,19 +42,22 @@ class InvocationTable:
             self._recorded[mutation.attempt] = as_invocation(mutation)
 
     def forget(self, invocation: bytes) -> None:
-        """Forget a call, which had no effect after all."""
+        """Forget a call, because it had no effect in the end."""
         if self._recorded.pop(invocation, None) is None:
             self._gone.append(invocation)
 
     def statements(self, taken: Base) -> list[Statement]:
-        """Return statements for what came since the last call; it counts as written then. ``taken``: newest entry."""
+        """Return statements for the records since the last call of this. ``taken``: the base of the newest entry.
+
+        The records then count as written.
+        """
         recorded, self._recorded = self._recorded, {}
         gone, self._gone = self._gone, []
         sent_ids, self._sent_ids = self._sent_ids, {}
         rows = []
         if recorded or gone:
             rows.append(self._row(taken.index, taken.time_ms, gone, list(recorded.values())))
-        if sent_ids:  # in a row of their own, which stays until the last of them is free
+        if sent_ids:  # a row of their own, as it stays until the last id is free
             until_ms = max(mutation.until_ms for mutation in sent_ids.values())
             rows.append(self._row(taken.index, until_ms - INVOCATION_WINDOW_MS, [], list(sent_ids.values())))
         return [(PUT_INVOCATIONS, rows), (DROP_INVOCATIONS, [(taken.time_ms - INVOCATION_WINDOW_MS,)])]
@@ -62,7 +65,7 @@ class InvocationTable:
     def _row(
         self, index: int, newest_ms: int, gone: list[bytes], mutations: Sequence[InvocationRecorded | SentIdTaken]
     ) -> tuple[Any, ...]:
-        """Return a row that is dropped INVOCATION_WINDOW_MS after ``newest_ms``."""
+        """Return a row of the table, which is deleted INVOCATION_WINDOW_MS after ``newest_ms``."""
         removed, recorded = encode(gone), encode(mutations)
         number = self.last_number = max(index, self.last_number + 1)
         return number, newest_ms, removed, recorded, crc32(recorded, crc32(removed, number & 0xFFFFFFFF))

@@ -1,13 +1,12 @@
 """Pages: which messages of a queue are on disk, in about two bytes of memory for each message.
 
-A page is a run of one queue's messages that were written in one batch. Its
-contents never change, nor do the times until which they are delayed; two bit
-masks, relative to its first sequence, say which of its messages live and which
-of these are untouched: never received, and never moved to another time. A page
-goes when nothing lives in it.
+A page is a run of messages of one queue that were written in one batch. Its contents and the delays of its messages
+never change. Two bit masks, relative to its first sequence, mark the living messages and the untouched ones. An
+untouched message is living, was never received, and was never rescheduled. A page is removed when no message in it
+lives.
 
-``Directory`` keeps the pages of one queue in the order of their sequences,
-which is the order in which they are made: sequences only grow.
+``Directory`` keeps the pages of one queue in the order of their sequences. They are made in this order, as sequences
+only grow.
 """
 
 from bisect import bisect_right
@@ -22,17 +21,20 @@ from elasticq.engine.stored.mutations import MessageStored
 from elasticq.storage.rows.schema import PAGE_BYTES
 
 PAGE_MESSAGES_MAX: Final = 128
-PAGE_SPAN_MAX: Final = 256  # sequences, those of gaps included
-PAGE_WEIGHT_MAX: Final = 65_536  # sum over the messages of a page, unless one alone weighs more
+PAGE_SPAN_MAX: Final = 256  # sequences, including gaps
+PAGE_WEIGHT_MAX: Final = 65_536  # sum over the messages of a page; a page of one message may have more
 MASK_BYTES: Final = PAGE_SPAN_MAX // 8
 
 Delivery = tuple[int, int, int, int, int]
-"""visible_at_ms, delivery number, receive_count, first_received_ms, received_ms of a touched message."""
+"""The state of a touched message: visible_at_ms, delivery number, receive_count, first_received_ms, received_ms."""
 Update = tuple[int] | tuple[int, int, int, int]
-"""A change of a row that is only on disk: (visible_at_ms,), or what a return set, which counts only while the delivery
-number is still this: (visible_at_ms, receive_count, first_received_ms, delivery number)."""
+"""A change of a touched row that is only on disk, not in memory.
+
+It is (visible_at_ms,), or for a returned receive (visible_at_ms, receive_count, first_received_ms, delivery number).
+The second form has an effect only if the row has this delivery number.
+"""
 Change = Delivery | list[Update] | None
-"""The change of a touched row since the last batch; None if the row is removed."""
+"""The change of a touched row since the last batch: its new state, updates in order, or None if it is removed."""
 
 _HEADER: Final = Layout("<qqqqq")
 _CONTENTS: Final = Layout("<qq")
@@ -41,11 +43,12 @@ _decode = msgspec.msgpack.Decoder(list[MessageStored]).decode
 
 
 class Page:
-    """One page. disk_pages: about how many SQLite pages its contents fill; is_stale: the header on disk is out of date.
+    """One page. live, untouched: the bit masks. disk_pages: about how many SQLite pages its contents fill.
 
-    has_groups: the groups of some of its messages may be on disk; has_priorities: so may their priorities.
-    has_delays: some of its messages were sent for later, and the disk says for when.
-    moved: the priorities that were changed since the page was made, None if none was; is_moved: the disk lacks some.
+    is_stale: the header on the disk is out of date. changes: changes of touched rows since the last batch, by sequence.
+    has_groups, has_priorities, has_delays: whether the disk may have rows with the groups, priorities and delays.
+    moved: the priorities that were changed since the page was made, by sequence, or None. is_moved: the disk does not
+    have all of them.
     """
 
     __slots__ = (
@@ -116,7 +119,7 @@ class Page:
         elif isinstance(change, tuple):
             self.changes[sequence] = updated(change, update)
         elif len(change[-1]) == len(update) and change[-1][3:] == update[3:]:
-            change[-1] = update  # of the same kind and for the same delivery number: the newer one counts
+            change[-1] = update  # an update of the same kind and delivery number replaces the older one
         else:
             change.append(update)
 
@@ -134,7 +137,7 @@ class Page:
         return (1 << high + 1) - (1 << low) if low <= high else 0
 
     def rows_on_disk_max(self) -> int:
-        """Return how many rows are deleted with the page, at most: the measure of reclaim work."""
+        """Return how many rows are deleted with the page, at most. The reclaim of pages is limited by this."""
         return 1 + self.live.bit_count() - self.untouched.bit_count()
 
     def header(self, queue_id: int) -> tuple[int, int, int, int, int, bytes, bytes, int]:
@@ -152,7 +155,7 @@ def header_crc(
 
 
 def updated(delivery: Delivery, update: Update) -> Delivery:
-    """Return the delivery state that ``update`` makes of a known one."""
+    """Return the delivery state after ``update``."""
     _, delivery_number, receive_count, first_received_ms, received_ms = delivery
     if len(update) == 1:
         return update[0], delivery_number, receive_count, first_received_ms, received_ms
@@ -165,14 +168,14 @@ def updated(delivery: Delivery, update: Update) -> Delivery:
 
 
 def ranges(mask: int, first: int) -> tuple[list[int], list[int]]:
-    """Return the runs of set bits as sequences: (where they begin, where they end)."""
-    if mask & mask + 1 == 0 and mask:  # most pages: one run from the first on
+    """Return the runs of set bits as two lists: the first and the last sequence of each run."""
+    if mask & mask + 1 == 0 and mask:  # one run from the first sequence on, as in most pages
         return [first], [first + mask.bit_length() - 1]
     firsts: list[int] = []
     lasts: list[int] = []
     while mask:
         at = (mask & -mask).bit_length() - 1
-        run = ((mask >> at) + 1 & ~(mask >> at)).bit_length() - 1  # length of the run of ones at its low end
+        run = ((mask >> at) + 1 & ~(mask >> at)).bit_length() - 1  # the number of ones from ``at`` on
         firsts.append(first + at)
         lasts.append(first + at + run - 1)
         mask &= ~((1 << at + run) - 1)
@@ -203,7 +206,7 @@ def weight(message: MessageStored) -> int:
 
 
 def cut(messages: list[MessageStored]) -> list[list[MessageStored]]:
-    """Cut ``messages``, of one queue and in the order of their sequences, into runs that may become pages."""
+    """Divide ``messages``, of one queue and in the order of their sequences, into one run for each page."""
     weights = [len(each.body) if each.attributes is None else weight(each) for each in messages]
     runs: list[list[MessageStored]] = []
     begin = 0
@@ -218,7 +221,7 @@ def cut(messages: list[MessageStored]) -> list[list[MessageStored]]:
 
 
 def _length(run: list[MessageStored], weights: list[int], begin: int) -> int:
-    """Return how many of the messages fit into one page, at least one; the first one's weight is at ``begin``."""
+    """Return how many messages of ``run`` fit into one page, at least 1. Their weights begin at ``weights[begin]``."""
     room, sequence_max = PAGE_WEIGHT_MAX - weights[begin], run[0].sequence + PAGE_SPAN_MAX
     for at in range(1, len(run)):
         room -= weights[begin + at]
@@ -251,7 +254,7 @@ def contents_crc(queue_id: int, first: int, contents: bytes) -> int:
 
 
 class PageGroups(Struct, array_like=True, gc=False):
-    """The groups of a page's messages. places: offsets of their sequences from the first; groups: indexes in names."""
+    """The groups of a page's messages. places: sequences relative to the first; groups: indexes of ``names``."""
 
     names: list[str]
     places: list[int]
@@ -262,7 +265,7 @@ _decode_groups = msgspec.msgpack.Decoder(PageGroups).decode
 
 
 def encode_groups(run: list[MessageStored], *, needs_groups: bool) -> bytes:
-    """Encode the groups of the page of ``run``; empty if no message has one. ``needs_groups``: each message has one."""
+    """Return the groups of a page's messages as bytes; empty if none has one. ``needs_groups``: each has one."""
     grouped = run if needs_groups else [message for message in run if message.group_id is not None]
     if not grouped:
         return b""
@@ -273,14 +276,17 @@ def encode_groups(run: list[MessageStored], *, needs_groups: bool) -> bytes:
 
 
 def living_groups(page: Page, packed: bytes) -> tuple[list[str], list[int], list[int]]:
-    """Return (names, sequences, groups) of the living messages of a page. Raises msgspec.DecodeError, ValueError."""
+    """Return (names, sequences, indexes of names) of the living messages of a page.
+
+    Raise msgspec.DecodeError or ValueError if ``packed`` is damaged.
+    """
     known = _decode_groups(packed)
     living = [pair for pair in zip(known.places, known.groups, strict=True) if page.live >> pair[0] & 1]
     return known.names, [page.first + place for place, _ in living], [group for _, group in living]
 
 
 class PagePriorities(Struct, array_like=True, gc=False):
-    """Priorities of a page's messages. places: offsets of their sequences from the first; none: one for all of them."""
+    """Priorities of a page's messages. places: sequences relative to the first; empty if all have the one priority."""
 
     places: list[int]
     priorities: list[int]
@@ -290,7 +296,7 @@ _decode_priorities = msgspec.msgpack.Decoder(PagePriorities).decode
 
 
 def encode_priorities(first: int, priorities: dict[int, int], *, are_all: bool) -> bytes:
-    """Encode priorities by sequence of the page that begins at ``first``. are_all: those of all its messages."""
+    """Return priorities, given by sequence, as bytes. are_all: they are those of all messages of the page."""
     values = list(priorities.values())
     if are_all and values.count(values[0]) == len(values):
         return _encode(PagePriorities([], values[:1]))
@@ -298,7 +304,10 @@ def encode_priorities(first: int, priorities: dict[int, int], *, are_all: bool) 
 
 
 def living_priorities(page: Page, packed: bytes) -> dict[int, int]:
-    """Return the priorities of living messages of a page. Raises msgspec.DecodeError, ValueError."""
+    """Return the priorities in ``packed``, by sequence, for the living messages of a page.
+
+    Raise msgspec.DecodeError or ValueError if ``packed`` is damaged.
+    """
     known = _decode_priorities(packed)
     if not known.places:
         (priority,) = known.priorities
@@ -308,7 +317,10 @@ def living_priorities(page: Page, packed: bytes) -> dict[int, int]:
 
 
 class PageDelays(Struct, array_like=True, gc=False):
-    """When a page's messages come. places: offsets of their sequences from the first; none: all of them, in a row."""
+    """The times at which delayed messages of a page become visible. places: sequences relative to the first.
+
+    Empty places: all messages of the page are delayed, and their sequences have no gaps.
+    """
 
     places: list[int]
     times_ms: list[int]
@@ -318,7 +330,7 @@ _decode_delays = msgspec.msgpack.Decoder(PageDelays).decode
 
 
 def encode_delays(run: list[MessageStored]) -> bytes:
-    """Encode when the messages of the page of ``run`` come; empty if all of them come at once."""
+    """Return the times of a page's delayed messages as bytes; empty if none is delayed."""
     first = run[0].sequence
     delayed = [message for message in run if message.visible_at_ms]
     if not delayed:
@@ -329,9 +341,9 @@ def encode_delays(run: list[MessageStored]) -> bytes:
 
 
 def living_delays(page: Page, packed: bytes) -> tuple[int, list[int], list[int]]:
-    """Return (mask, sequences, times in ms) of the page's untouched messages that were sent for later.
+    """Return (mask, sequences, times in ms) of the page's untouched messages that were sent with a delay.
 
-    Raises msgspec.DecodeError, ValueError.
+    Raise msgspec.DecodeError or ValueError if ``packed`` is damaged.
     """
     known = _decode_delays(packed)
     first, untouched = page.first, page.untouched
@@ -345,12 +357,12 @@ def living_delays(page: Page, packed: bytes) -> tuple[int, list[int], list[int]]
 
 
 def decode_contents(contents: bytes) -> list[MessageStored]:
-    """Return the messages of a page's contents. Raises msgspec.DecodeError."""
+    """Return the messages of a page's contents. Raise msgspec.DecodeError if they are damaged."""
     return _decode(contents)
 
 
 class Directory:
-    """The pages of one queue in order; at least one message lives in each."""
+    """The pages of one queue in order. Each has at least one living message."""
 
     __slots__ = ("_firsts", "_pages")
 
@@ -363,12 +375,12 @@ class Directory:
 
     @property
     def last(self) -> int:
-        """The last sequence of the newest page; -1 if there is none."""
+        """Return the last sequence of the newest page; -1 if there is none."""
         return self._pages[-1].last if self._pages else -1
 
     @property
     def pages(self) -> list[Page]:
-        """The pages in order; the list must not be changed."""
+        """Return the pages in order. The caller must not change the list."""
         return self._pages
 
     def add(self, page: Page) -> None:
@@ -377,7 +389,7 @@ class Directory:
         self._pages.append(page)
 
     def find(self, sequence: int) -> Page | None:
-        """Return the page in whose span ``sequence`` lies; None if there is none."""
+        """Return the page whose span contains ``sequence``; None if there is none."""
         at = bisect_right(self._firsts, sequence) - 1
         if at < 0:
             return None
@@ -399,7 +411,7 @@ class Directory:
         del self._firsts[at], self._pages[at]
 
     def take_below(self, watermark: int) -> list[Page]:
-        """Remove and return the pages that end below ``watermark``; a page that reaches beyond it stays."""
+        """Remove and return the pages whose last sequence is below ``watermark``."""
         end = bisect_right(self._firsts, watermark - 1)
         if end and self._pages[end - 1].last >= watermark:
             end -= 1

@@ -1,4 +1,4 @@
-"""Reads the rows back from the disk: the state at a start, and the contents that are fetched later."""
+"""The way from the rows on the disk back to memory: the state at a start, and contents that are fetched later."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -55,14 +55,14 @@ from elasticq.storage.rows.tables import NEVER, Queue, Tables
 
 
 class _ByQueue:
-    """Reads rows that are in the order of their queue ids, queue by queue."""
+    """A reader of rows that are sorted by queue id. It reads them queue by queue, each once."""
 
     def __init__(self, cursor: sqlite3.Cursor) -> None:
         self._cursor = cursor
         self._next: tuple[Any, ...] | None = next(cursor, None)
 
     def below(self, queue_id: int) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of queues before ``queue_id`` that were not read yet."""
+        """Yield the unread rows of queues with ids below ``queue_id``."""
         while (row := self._next) is not None and row[0] < queue_id:
             self._next = next(self._cursor, None)
             yield row
@@ -71,7 +71,7 @@ class _ByQueue:
         return self.below(queue_id + 1)
 
     def at(self, queue_id: int, first: int) -> tuple[Any, ...] | None:
-        """Return the row of the page that begins at ``first``, if there is one; the rows before it are skipped."""
+        """Return the row of the page that begins at ``first``, or None. Rows before it are skipped."""
         while (row := self._next) is not None and row[:2] <= (queue_id, first):
             self._next = next(self._cursor, None)
             if row[:2] == (queue_id, first):
@@ -80,7 +80,7 @@ class _ByQueue:
 
 
 class Restore:
-    """One load: ``tables`` are filled while the caller reads ``mutations``, which bring the state back."""
+    """One load of the rows. It fills ``tables`` while the caller reads ``mutations``, which restore the state."""
 
     __slots__ = ("_applied", "_connection", "_tables", "base")
 
@@ -133,7 +133,7 @@ class Restore:
             queue = self._tables.queues[row.queue_id] = Queue(row)
             self._skip_reclaimed(pages, row.queue_id, delays)
             for _ in touched.below(row.queue_id):
-                pass  # they are of a reclaimed queue, and are deleted with its pages
+                pass  # rows of a deleted queue, which are deleted with its pages
             yield row
             yield from self._pages(queue, pages, groups, priorities, delays)
             if queue.messages != messages:
@@ -183,20 +183,23 @@ class Restore:
 
 
 def read_base(connection: sqlite3.Connection) -> Base:
-    """Return the base up to which the rows hold everything. Raises Damaged."""
+    """Return the base up to which the rows are complete. Raise Damaged if it cannot be read."""
     with damage_found("meta"):
         return _read_applied(connection).base()
 
 
 def all_contents(connection: sqlite3.Connection, tables: Tables) -> Iterator[list[MessageStored]]:
-    """Yield every message, a page at a time; ``tables`` were filled through the same connection. Raises Damaged."""
+    """Yield every living message, one list for each page. ``connection`` must be the one that filled ``tables``.
+
+    Raise Damaged if contents are damaged.
+    """
     with damage_found("contents"):
         for row in connection.execute("SELECT queue_id, first, contents, crc FROM contents ORDER BY queue_id, first"):
             yield living_contents(tables, [row])
 
 
 def living_contents(tables: Tables, rows: Iterable[tuple[Any, ...]]) -> list[MessageStored]:
-    """Return the living messages of the pages whose rows of contents are given. Raises Damaged."""
+    """Return the living messages in these rows of ``contents``. Raise Damaged if one is damaged."""
     messages: list[MessageStored] = []
     for row in rows:
         with damage_found("contents"):
@@ -206,7 +209,7 @@ def living_contents(tables: Tables, rows: Iterable[tuple[Any, ...]]) -> list[Mes
             queue = tables.queues.get(queue_id)
             page = queue.directory.page_at(first) if queue is not None else None
             if page is None:
-                continue  # the page went while it was being read
+                continue  # the page was removed during the read
             messages += _only_living(page, decode_contents(contents))
     return messages
 
@@ -254,7 +257,7 @@ def read_page(row: tuple[Any, ...]) -> Page:
 
 
 def _groups(page: Page, row: tuple[Any, ...] | None) -> GroupsRestored | None:
-    """Return the groups of a page; ``row``: the page's row of groups, None if no message of it has a group."""
+    """Return the groups of a page; ``row``: its row in ``groups``, None if no message has a group."""
     if row is None:
         return None
     queue_id, first, packed, crc = row
@@ -264,7 +267,7 @@ def _groups(page: Page, row: tuple[Any, ...] | None) -> GroupsRestored | None:
 
 
 def _delays(page: Page, row: tuple[Any, ...] | None) -> tuple[int, list[int], list[int]]:
-    """Return what ``living_delays`` does; ``row``: the page's row of delays, None if no message of it has one."""
+    """Return the delays of a page as ``living_delays`` does; ``row``: its row in ``delays``, None if it has none."""
     if row is None:
         return 0, [], []
     queue_id, first, packed, crc = row
@@ -274,7 +277,7 @@ def _delays(page: Page, row: tuple[Any, ...] | None) -> tuple[int, list[int], li
 
 
 def _priorities(page: Page, queue_id: int, rows: _ByQueue) -> dict[int, int]:
-    """Return the priorities of all living messages of a page, which is told which of them were changed."""
+    """Return the priorities of all living messages of a page, by sequence; put the changed ones into ``page.moved``."""
     known: dict[int, int] = {}
     while (row := rows.at(queue_id, page.first)) is not None:
         if priorities_row(*row[:-1]) != row:
@@ -289,7 +292,7 @@ def _priorities(page: Page, queue_id: int, rows: _ByQueue) -> dict[int, int]:
 
 
 def _check_contents(connection: sqlite3.Connection) -> None:
-    """Check that each page has its contents, which are counted, not read. Raises Damaged."""
+    """Raise Damaged if the numbers of pages and of contents differ. The contents are not read."""
     pages, contents = connection.execute(
         "SELECT (SELECT count(*) FROM pages), (SELECT count(*) FROM contents)"
     ).fetchone()
@@ -298,7 +301,7 @@ def _check_contents(connection: sqlite3.Connection) -> None:
 
 
 def _count_delays(connection: sqlite3.Connection, expected: int) -> int:
-    """Return how many pages have delays. Raises Damaged where some are missing: their messages would come too soon."""
+    """Return how many pages have delays. Raise Damaged if rows are missing, as messages would be visible too soon."""
     (found,) = connection.execute("SELECT count(*) FROM delays").fetchone()
     if found != expected:
         raise _damaged(f"{expected} pages with delays expected, {found} found")
@@ -306,9 +309,9 @@ def _count_delays(connection: sqlite3.Connection, expected: int) -> int:
 
 
 def _invocations(connection: sqlite3.Connection, after_ms: int) -> Iterator[InvocationRecorded | SentIdTaken]:
-    """Yield the invocations newer than ``after_ms``, oldest first, without those that a later batch took back.
+    """Yield the invocations newer than ``after_ms``, oldest first, without those that a later batch removed.
 
-    Deduplication ids that are still taken are yielded with time 0, so that none is dropped while they are loaded.
+    Deduplication ids that are still taken are yielded with time 0, so none of them expires during the load.
     """
     decode_keys = msgspec.msgpack.Decoder(list[bytes]).decode
     decode_rows = msgspec.msgpack.Decoder(list[InvocationRecorded | SentIdTaken]).decode
@@ -361,7 +364,7 @@ def _damaged(reason: str) -> Damaged:
     return Damaged(FILE, 0, reason)
 
 
-# SQLite could not work, which says nothing about the bytes.
+# With these errors SQLite could not work. They do not mean that bytes are damaged.
 _NOT_DAMAGE: Final = frozenset(
     (
         sqlite3.SQLITE_BUSY,
@@ -379,7 +382,10 @@ _NOT_DAMAGE: Final = frozenset(
 
 @contextmanager
 def damage_found(where: str) -> Iterator[None]:
-    """Turn errors of reading values that changed their type, length or meaning into Damaged."""
+    """Raise Damaged instead of the errors that damaged rows cause, at any step of reading them.
+
+    where: what is read, for the text of the error.
+    """
     try:
         yield
     except sqlite3.DatabaseError as error:

@@ -1,15 +1,12 @@
-"""Turns committed mutations into statements for SQLite, and rows back into mutations. It runs SQL only to load.
+"""The row store: it turns committed mutations into statements for SQLite, and rows into mutations.
 
-The life of a message here: ``take`` puts it into ``stored``; ``begin`` freezes
-all that is pending into the statements of one transaction and the message's
-page enters the directory; what happens to it from then on are bits and row
-changes of that page, which later batches write. A message that comes and goes
-between two batches never meets the disk.
+It runs SQL only to load. A message takes these steps: ``take`` puts it into ``stored``. ``begin`` makes the statements
+of one transaction of all that is pending, and adds the message's page to the directory. Later changes of the message
+are bits and row changes of that page, which later batches write. A message that is sent and deleted between two
+batches is never written.
 
-The directory is ahead of the disk by what is pending, so a batch that failed
-is run again as it was before anything newer: statements are values and do not
-change once they are made. Purged and deleted messages leave the directory at
-once and the disk in bounded steps (``Tables.reclaim``).
+The directory is ahead of the disk by the pending changes. So a failed batch must be repeated, unchanged, before any
+newer one. Purged and deleted messages leave the directory at once, and the disk in bounded steps (``Tables.reclaim``).
 """
 
 import sqlite3
@@ -42,11 +39,11 @@ from elasticq.storage.rows.schema import PAGE_BYTES
 from elasticq.storage.rows.statements import FETCH_PAGES_MAX, fetches
 from elasticq.storage.rows.tables import NEVER, Queue, Tables, floor_of
 
-FETCH_BYTES_MAX: Final = 8 * 1_048_576  # fetched at once
+FETCH_BYTES_MAX: Final = 8 * 1_048_576  # about how much one fetch reads
 
 
 class Rows:
-    """The row store of one member; the caller runs the statements that it returns."""
+    """The row store of one member. The caller runs the statements that it returns."""
 
     def __init__(self) -> None:
         self._tables = Tables()
@@ -74,26 +71,29 @@ class Rows:
 
     @property
     def pending_index(self) -> int:
-        """The index of the newest entry that was taken."""
+        """Return the index of the newest entry that was taken."""
         return self._taken.index
 
     @property
     def pending_messages(self) -> int:
-        """The number of messages, and of changes to stored ones, that no batch holds yet."""
+        """Return the number of messages, and of changes to stored ones, that are in no batch yet."""
         return self._pending.messages + self._pending.changes
 
     @property
     def pending_bytes(self) -> int:
-        """The weight of the messages that no batch holds yet."""
+        """Return about how many bytes the messages have that are in no batch yet."""
         return self._pending.bytes
 
     def take(self, committed: Committed) -> None:
-        """Take the next committed entry; each is taken once, in order."""
+        """Take the next committed entry. Each must be taken once, in order."""
         assert committed.index > self._taken.index
         self._take(committed)
 
     def take_part(self, committed: Committed) -> None:
-        """Take a part of a state, as ``take``; all parts have one index, and a file is good only once it has all."""
+        """Take one part of a state, as ``take`` does. All parts have the same index.
+
+        The caller must not use the file before all parts are written.
+        """
         assert committed.index >= self._taken.index
         self._pending.is_part = True
         self._take(committed)
@@ -111,7 +111,7 @@ class Rows:
                 self._takers[type(mutation)](mutation)
                 queue_id = -1
                 continue
-            # This mutation is by far the most frequent one, so it is handled here.
+            # The most frequent mutation is handled here, without a call.
             if mutation.queue_id != queue_id:
                 queue_id = mutation.queue_id
                 queue = self._tables.queues.get(queue_id)
@@ -144,7 +144,10 @@ class Rows:
                 self._pending.changes += 1
 
     def _take_queue(self, change: Put | Drop | Change) -> None:
-        """Take a queue's change: only a new queue is made, a living one changed, a deleted one reclaimed."""
+        """Take a change of a queue's row.
+
+        A put of a known queue, a change of a deleted one and a drop of a living one do nothing.
+        """
         queue_id = change.key
         queue = self._tables.queues.get(queue_id)
         if isinstance(change, Put):
@@ -163,7 +166,7 @@ class Rows:
     def _reclaim(self, queue_id: int, queue: Queue) -> None:
         del self._tables.queues[queue_id]
         self._pending.queues.pop(queue_id, None)
-        if queue.stale:  # there are dead pages that no batch has dropped yet
+        if queue.stale:  # pages without living messages that no batch has deleted yet
             self._tables.reclaim.append((queue_id, list(queue.stale.values())))
         self._pending.gone_queues.append(queue_id)
 
@@ -176,13 +179,13 @@ class Rows:
             queue.messages -= page.live.bit_count()
         if pages:
             self._tables.reclaim.append((queue.row.queue_id, pages[::-1]))
-        for page in queue.directory.between(0, floor - 1):  # at most one page, which reaches across the floor
+        for page in queue.directory.between(0, floor - 1):  # at most one page, which contains the floor
             self._remove_from_page(queue, page, page.mask_between(0, floor - 1))
 
     # --- messages -------------------------------------------------------------------------
 
     def _open_queue(self, queue_id: int) -> Queue | None:
-        """Return a queue that is not deleted, and mark its row as to be written; None if there is none."""
+        """Return a queue that is not deleted, and mark its row for the next batch; None if there is no such queue."""
         queue = self._tables.queues.get(queue_id)
         if queue is None or queue.row.deleted_ms is not None:
             return None
@@ -279,7 +282,7 @@ class Rows:
 
     def _remove_pending(self, queue: Queue, first: int, last: int) -> None:
         stored = queue.stored
-        if not stored or next(iter(stored)) > last:  # sequences in ``stored`` are in growing order
+        if not stored or next(iter(stored)) > last:  # sequences in ``stored`` grow
             return
         if last - first < len(stored):
             gone = [sequence for sequence in range(first, last + 1) if sequence in stored]
@@ -289,7 +292,7 @@ class Rows:
             self._remove_stored(queue, sequence)
 
     def _remove_stored(self, queue: Queue, sequence: int) -> None:
-        """Remove a pending message, which is then never written."""
+        """Remove a pending message, so it is never written."""
         self._pending.messages -= 1
         self._pending.bytes -= weight(queue.stored.pop(sequence))
         queue.touched.pop(sequence, None)
@@ -310,7 +313,10 @@ class Rows:
     # --- batches --------------------------------------------------------------------------
 
     def begin(self) -> Batch | None:
-        """Freeze what is pending into a batch; None if there is nothing to do. ``done`` or ``failed`` must follow."""
+        """Return the next batch: the one that failed, or one of all that is pending; None if there is nothing to do.
+
+        The caller must call ``done`` or ``failed`` next.
+        """
         assert not self._is_under_way, "one batch at a time"
         assert not self._is_loading
         if self._batch is None:
@@ -322,7 +328,7 @@ class Rows:
         return self._batch
 
     def done(self) -> int:
-        """Note that the batch is durable; return the index up to which the disk holds everything."""
+        """Mark the batch as durable; return the index up to which the rows are complete."""
         assert self._is_under_way
         assert self._batch is not None
         index = self._batch.index
@@ -331,7 +337,7 @@ class Rows:
         return index
 
     def failed(self) -> None:
-        """Note that the batch left no trace: the next ``begin`` returns it again."""
+        """Mark the batch as rolled back: the next ``begin`` returns it again."""
         assert self._is_under_way
         self._is_under_way = False
 
@@ -344,29 +350,29 @@ class Rows:
 
     @property
     def has_holes(self) -> bool:
-        """True if something of damaged rows is left out of these."""
+        """Return whether these rows were salvaged and lack something that other members may have."""
         return self._tables.has_holes
 
     def accept_holes(self) -> None:
-        """Accept for good what is left out, because no other member has it."""
+        """Make the loss of what is missing final, because there is no other member that has it."""
         self._tables.has_holes = False
 
     @property
     def is_loading(self) -> bool:
-        """True while the iterator of ``load`` is not at its end: nothing can be taken or written."""
+        """Return whether the iterator of ``load`` is not at its end. Until then nothing can be taken or written."""
         return self._is_loading
 
     def fetch(self, queue_id: int, sequences: list[int]) -> list[tuple[str, tuple[int, ...]]]:
-        """Return queries for the pages in which ``sequences`` live; their rows are for ``decode``.
+        """Return queries for the contents of these messages. The caller passes the rows to ``decode``.
 
-        Where messages are large only the first pages are asked for: a caller that still lacks some asks again.
+        If messages are large, only the first pages are included. The caller must then fetch again for the rest.
         """
         return fetches(queue_id, self.pages_of(queue_id, sequences))
 
     def living_in(self, queue_id: int, first: int) -> list[int]:
-        """Return the living sequences of the page that begins at ``first``; none before its batch is written.
+        """Return the living sequences of the page that begins at ``first``; empty if the disk does not have it yet.
 
-        A page is known when its batch begins, which may wait for space.
+        The directory has a page from the begin of its batch on, which may wait for space.
         """
         if self._batch is not None and self._batch.holds(queue_id, first):
             return []
@@ -385,13 +391,13 @@ class Rows:
         return list(self._tables.queues)
 
     def pages_behind(self, queue_id: int, first: int) -> list[int]:
-        """Return where the next pages behind the one at ``first`` begin, as many as one query takes."""
+        """Return the first sequences of the pages after the one at ``first``, as many as one query takes."""
         queue = self._tables.queues.get(queue_id)
         pages = [] if queue is None else queue.directory.between(first + 1, NEVER)[: FETCH_PAGES_MAX + 1]
         return [page.first for page in pages if page.first > first][:FETCH_PAGES_MAX]
 
     def pages_of(self, queue_id: int, sequences: list[int]) -> list[int]:
-        """Return where the pages of ``sequences`` begin, as many as are fetched at once."""
+        """Return the first sequences of the pages that hold ``sequences``, as many as one fetch reads."""
         queue = self._tables.queues.get(queue_id)
         if queue is None:
             return []
@@ -407,20 +413,23 @@ class Rows:
         return list(wanted)
 
     def decode(self, rows: Iterable[tuple[Any, ...]]) -> list[MessageStored]:
-        """Return the living messages of the pages that were read. Raises Damaged."""
+        """Return the living messages in these rows of contents. Raise Damaged if one is damaged."""
         return living_contents(self._tables, rows)
 
     def read_contents(self, connection: sqlite3.Connection) -> Iterator[list[MessageStored]]:
-        """Yield every message, a page at a time, through the connection that loaded the rows. Raises Damaged."""
+        """Yield every message, one list for each page. ``connection`` must be the one that loaded the rows.
+
+        Raise Damaged if contents are damaged.
+        """
         return all_contents(connection, self._tables)
 
     # --- load ---------------------------------------------------------------------------------
 
     def load(self, connection: sqlite3.Connection) -> tuple[Base, Iterator[Mutation]]:
-        """Return the base and the mutations on disk; called once, before all else. ``connection`` is prepared (schema).
+        """Return the base of the rows, and the mutations that restore the state. This must be the first call.
 
-        The iterator is lazy: it must be used up before anything is taken, and the
-        connection stay open until then. Both raise Damaged.
+        ``connection`` was prepared by schema.prepare. It must stay open until the iterator ends, and nothing may be
+        taken before. The call and the iterator raise Damaged if rows are damaged.
         """
         assert not self._tables.queues
         assert self._taken == Base()

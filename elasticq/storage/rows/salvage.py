@@ -1,19 +1,19 @@
-"""Writes all that can still be read of a damaged database to a new one, and lists by queue and sequence what cannot.
+"""The salvage of a damaged database: all that can be read is written to a new one, and the rest is listed.
 
-What is lost, by what is damaged:
+Losses, by what is damaged:
 
     contents of a page        its living messages, unless the log still has them
-    header of a page          nothing; its messages are visible again, those among them that were deleted, too
-    header and contents       its living messages, of which only the number is known, from the queue's row
-    a received message's row  nothing; it is visible again, and comes when it was sent for if it was only rescheduled
-    groups of a page          nothing: they are made anew from its contents
-    delays of a page          nothing: they are made anew from its contents
-    priorities of a page      that some were changed: all are made anew from its contents and the queue's default
-    a queue's row             its name, attributes and tags: it comes back under the name ``recovered-ID``
-    the other small tables    the rows that are named
+    header of a page          nothing; all its messages are visible again, including deleted ones
+    header and contents       its living messages; only their number is known, from the queue's row
+    a touched message's row   nothing; the message is visible again, or at its first time if it was only rescheduled
+    groups of a page          nothing; they are computed from its contents
+    delays of a page          nothing; they are computed from its contents
+    priorities of a page      changed priorities; all are computed from its contents and the queue's default
+    a queue's row             its name, attributes and tags; the queue gets the name ``recovered-ID``
+    the other small tables    the rows that the report counts
 
-Tables are read from both ends towards the damage, so that one bad page costs what is on it; contents are looked up by
-their keys, and what that does not find is carved out of the file (carve.py).
+Tables are read from both ends up to the damage, so one bad page costs only the rows on it. Contents are read by their
+keys. Those that are not found in this way are searched in the whole file (carve.py).
 """
 
 import shutil
@@ -72,7 +72,7 @@ from elasticq.storage.rows.tables import Queue as TableQueue
 
 RECOVERED: Final = "recovered-"
 TABLES_TRIED: Final = ("meta_copy", "queues", "pages", "touched", "invocations", *(table.name for table in TABLES))
-"""The tables that are tried whole: all but the contents, which are large."""
+"""The tables whose rows are counted to find the right first page: all but the large ones."""
 _BAD_VALUES: Final = (
     LayoutError,
     TypeError,
@@ -87,21 +87,22 @@ Row = tuple[Any, ...]
 
 
 class NothingToSalvage(DataError):
-    """Not even the index up to which the rows hold everything can be read."""
+    """The error if not even the index up to which the rows were complete can be read."""
 
 
 class Salvaged(Struct):
-    """The result. applied_index: up to where the rows held everything; lines: what is lost, empty if nothing is."""
+    """The result. applied_index: the index up to which the rows were complete; lines: what is lost, may be empty."""
 
     applied_index: int
     lines: list[str]
 
 
 class _Queue(Struct):
-    """A queue. pages: its living pages by first sequence; orphans: first sequences of contents without a header.
+    """A queue. pages: its pages by first sequence; orphans: first sequences of contents without a header.
 
-    counted: how many messages its row says that it had; None without its own row.
-    priorities: what can be read of those of its messages, by first sequence of their page, the newer part last.
+    counted: the number of messages in its row; None if the row is lost. priorities: the rows of priorities that can be
+    read, by first sequence of the page, with the changed ones last. unnamed: messages that are lost without a trace of
+    their sequences. The other lists are sequences for the report.
     """
 
     row: QueueRestored
@@ -131,20 +132,20 @@ class _Queue(Struct):
         if self.visible_again:
             lines.append(
                 f"Visible again: {len(self.visible_again)} messages of {name} that had been received, sequences "
-                f"{runs_of(self.visible_again)}; where their delivery stood is lost."
+                f"{runs_of(self.visible_again)}; the state of their delivery is lost."
             )
         if self.perhaps_deleted:
             lines.append(
                 f"Visible again: {len(self.perhaps_deleted)} messages of {name}, sequences "
-                f"{runs_of(self.perhaps_deleted)}; which of them had been received or deleted is lost."
+                f"{runs_of(self.perhaps_deleted)}; which of them had been received or deleted is unknown."
             )
         return lines
 
 
 def salvage(file: Path, into: Path, entries: list[Entry]) -> Salvaged:
-    """Write to the new file ``into`` what ``file`` still has, and what the log's ``entries`` have of the rest.
+    """Write to the new file ``into`` what can be read of ``file``, and what the log's ``entries`` have of the rest.
 
-    Raises NothingToSalvage, and sqlite3.Error for the new file.
+    Raise NothingToSalvage if too little can be read, and sqlite3.Error if the new file cannot be written.
     """
     with (
         TemporaryDirectory(prefix=into.name, dir=into.parent) as scratch,
@@ -155,12 +156,15 @@ def salvage(file: Path, into: Path, entries: list[Entry]) -> Salvaged:
         target.execute("BEGIN")
         told = _Salvage(source, target, file, entries).run()
         target.execute("COMMIT")
-        target.execute("PRAGMA journal_mode = DELETE").fetchall()  # one file
+        target.execute("PRAGMA journal_mode = DELETE").fetchall()  # without a WAL all rows are in one file
         return told
 
 
 def _source(file: Path, scratch: Path) -> sqlite3.Connection:
-    """Open the damaged file, or a copy with a new first page if its own does not say any more where the tables are."""
+    """Open the damaged file. If its first page does not name all tables, open a copy with another first page.
+
+    The chosen first page is the one with which most rows can be read.
+    """
     source = _connect(file)
     if all(_Rows(source, table, 1).is_whole for table in TABLES_TRIED):
         return source
@@ -180,12 +184,15 @@ def _source(file: Path, scratch: Path) -> sqlite3.Connection:
 
 def _connect(file: Path) -> sqlite3.Connection:
     source = sqlite3.connect(file, isolation_level=None)
-    source.text_factory = lambda text: text.decode(errors="replace")  # the row fails its checksum, not the whole table
+    source.text_factory = lambda text: text.decode(errors="replace")  # damaged text fails the row, not the whole table
     return source
 
 
 def _first_pages() -> list[bytes]:
-    """Return the first pages of a file whose tables were made here, and of a copied one: the tables begin elsewhere."""
+    """Return the two possible first pages: of a file that was made table by table, and of one made by VACUUM.
+
+    The tables begin at different pages in the two.
+    """
     pages = []
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         schema.prepare(connection)
@@ -208,7 +215,7 @@ class _Salvage:
         self._file = file
         self._entries = entries
         self._queues: dict[int, _Queue] = {}
-        self._found: dict[Key, bytes] = {}  # contents that no look-up finds, and that were carved or taken from the log
+        self._found: dict[Key, bytes] = {}  # contents that a query does not find, from carve.py or the log
         self._told: list[str] = []
         self._delay_pages = 0
 
@@ -248,7 +255,7 @@ class _Salvage:
         return msgspec.msgpack.decode(value, type=Applied)
 
     def _small(self, applied: Applied) -> dict[str, int]:
-        """Copy the small tables; return the number of rows of each, by its name."""
+        """Copy the small tables; return the number of copied rows by the name of the table."""
         counts = {META.name: int(self._founded(applied))}
         for table in TABLES:
             if table is not META:
@@ -271,7 +278,7 @@ class _Salvage:
     def _copy(
         self, table: str, key_columns: int, put: str, is_good: Callable[[Row], bool], expected: int | None
     ) -> int:
-        """Copy a table; return how many rows it has now. ``expected``: None where nobody counted them."""
+        """Copy the good rows of a table; return their number. ``expected``: the number before, None if unknown."""
         rows = _Rows(self._source, table, key_columns)
         found = list(rows)
         good = [row for row in found if _fits(is_good, row)]
@@ -292,7 +299,7 @@ class _Salvage:
             self._recover_queues(missing)
 
     def _recover_queues(self, missing: int) -> None:
-        """Make rows for the queues that lost theirs, which are known by the keys of their contents."""
+        """Make rows for ``missing`` queues whose rows are lost. Their ids are found in the keys of their contents."""
         known = {key[0] for key in self._keys()}
         for queue_id in sorted(known - self._queues.keys()):
             name = f"{RECOVERED}{queue_id}"
@@ -304,7 +311,7 @@ class _Salvage:
             self._told.append(f"Lost: {missing} queues, and all messages that they may have had.")
 
     def _keys(self) -> Iterator[Key]:
-        """Yield the keys of all contents; pages without contents are known by their headers."""
+        """Yield the keys of all rows of ``contents`` that can be read."""
         for row in _Rows(self._source, "contents", 2, "queue_id, first"):
             if _fits(_is_key, row):
                 yield row[0], row[1]
@@ -340,7 +347,10 @@ class _Salvage:
         return row[2] if row is not None and _fits(_is_contents, row) else None
 
     def _find_contents(self, index: int) -> None:
-        """Find contents that no look-up finds: in the file, or else in the log's entries up to ``index``."""
+        """Find contents that a query does not find: in the bytes of the file, or in the log's entries up to ``index``.
+
+        Note the messages that are lost.
+        """
         wanted = {
             (queue_id, first)
             for queue_id, queue in self._queues.items()
@@ -369,7 +379,7 @@ class _Salvage:
                 del queue.pages[page.first]
 
     def _logged(self, wanted: set[Key], index: int) -> dict[Key, list[MessageStored]]:
-        """Return the living messages of these pages that the log still has."""
+        """Return the living messages of these pages that the log has, by page."""
         found: dict[Key, list[MessageStored]] = {key: [] for key in wanted}
         firsts: dict[int, list[int]] = {}
         for queue_id, first in sorted(wanted):
@@ -416,7 +426,7 @@ class _Salvage:
             messages += page.live.bit_count()
             row.last_sequence = max(row.last_sequence, page.last)
             self._write_page(queue_id, queue, page, contents, run, touched)
-        # Messages that came back though they were deleted may hide some; then more is told of that page, too.
+        # Deleted messages that came back make this number too small. The report names their sequences, too.
         if queue.counted is not None and row.deleted_ms is None:
             queue.unnamed = queue.counted - messages - len(queue.lost)
         self._target.execute(sql.PUT_QUEUE, queue_row(row, messages))
@@ -460,7 +470,10 @@ class _Salvage:
 
 
 class _Rows:
-    """The rows of a table with its key in front, from its beginning to the damage and from its end back to it."""
+    """The readable rows of a table: from its beginning up to the damage, and from its end back to it.
+
+    key_columns: how many columns are the key; they must be the first ones. is_whole: False if damage was found.
+    """
 
     def __init__(self, source: sqlite3.Connection, table: str, key_columns: int, columns: str = "*") -> None:
         self._source = source
@@ -488,7 +501,7 @@ class _Rows:
     def _ask(self, query: str) -> Iterator[Row]:
         try:
             yield from self._source.execute(query)
-        except (sqlite3.DatabaseError, UnicodeDecodeError):  # SQLite quotes what it cannot read, as it is
+        except (sqlite3.DatabaseError, UnicodeDecodeError):  # SQLite may quote damaged bytes in its error text
             self.is_whole = False
 
 

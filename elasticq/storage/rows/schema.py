@@ -1,15 +1,15 @@
-"""The tables of the rows on disk: how they are made, migrated and opened.
+"""The tables of the rows on disk: how they are made, migrated and opened. All are in one SQLite file:
 
-One SQLite file. ``pages`` says which messages of a page live and which of them
-nobody ever received nor moved to another time; ``contents`` holds what was sent, apart from it, so that a
-delivery never rewrites a blob; ``groups`` holds whose group each message of a
-page is, if any has one; ``priorities`` holds those of a page of a priority queue
-as they came and, under the part 1, those that were changed; ``delays`` holds
-when messages of a page come that were sent for later; ``touched`` is a row for each living message that was
-received, or moved to another time; ``leases`` holds a row for each numbered receive of a lease and,
-under the call -1, one of the lease itself. ``meta_copy`` holds ``meta`` once more, on a page of its own, as
-nothing else makes sense without it: a repair reads it. Every row carries a checksum of its own, since SQLite
-has none: a flipped bit on the disk must not become a message.
+pages        which messages of a page live, and which are untouched: never received and never rescheduled
+contents     what was sent, apart from ``pages``, so a delivery never rewrites a blob
+groups       the message groups of a page's messages, if any has one
+priorities   for a page of a priority queue: part 0 as the messages were sent, part 1 the changed priorities
+delays       when the delayed messages of a page become visible
+touched      one row for each living message that was received or rescheduled
+leases       one row for each numbered receive of a lease, and one with call -1 for the lease itself
+meta_copy    a copy of ``meta`` on another page, for repairs: without it the other rows are useless
+
+Every row has its own checksum, as SQLite has none: a flipped bit on the disk must not change a message.
 """
 
 import sqlite3
@@ -21,23 +21,23 @@ from elasticq.storage.errors import BEFORE_FIRST_RELEASE, WrongFormat
 
 FILE: Final = "rows.db"
 APPLICATION: Final = 0x656C6371
-"""SQLite's application_id of the file. Files from before the first release have none."""
+"""The application_id of the SQLite file. Files from before the first release have none."""
 FORMAT_AT: Final = 60  # offset in the file of the byte that holds the format: user_version
 PAGE_BYTES: Final = 8_192
 
 PRAGMAS: Final = (
     f"PRAGMA page_size = {PAGE_BYTES}",
-    "PRAGMA auto_vacuum = INCREMENTAL",  # both count only while there is no table yet
+    "PRAGMA auto_vacuum = INCREMENTAL",  # both have an effect only before the first table is made
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",
-    "PRAGMA secure_delete = OFF",  # Debian's default is ON: a delete on a full disk would write all it frees
+    "PRAGMA secure_delete = OFF",  # with Debian's default, ON, a delete on a full disk would write all it frees
     "PRAGMA cache_size = -4096",
     "PRAGMA temp_store = MEMORY",
     "PRAGMA cell_size_check = ON",
     "PRAGMA trusted_schema = OFF",
     "PRAGMA journal_size_limit = 33554432",
 )
-"""To be run on every connection that writes, in this order."""
+"""The settings of every connection that writes, in this order."""
 
 _FIRST: Final = (
     f"PRAGMA application_id = {APPLICATION}",
@@ -83,7 +83,7 @@ _BY_HAND: Final = (_FIRST,)
 
 
 def statement_for(table: Table) -> str:
-    """Return the statement that makes a table of engine/stored/tables.py; its columns take values of any type."""
+    """Return the statement that creates a table of engine/stored/tables.py. Its key columns take values of any type."""
     columns = (
         "".join(f"{column} NOT NULL, " for column in table.columns()) + "value BLOB NOT NULL, crc INTEGER NOT NULL"
     )
@@ -91,20 +91,20 @@ def statement_for(table: Table) -> str:
 
 
 def _migration(number: int) -> tuple[str, ...]:
-    """Return the statements that lead from this format to the next one."""
+    """Return the statements that migrate from format ``number`` to the next one."""
     by_hand = _BY_HAND[number] if number < len(_BY_HAND) else ()
     return (*by_hand, *(statement_for(table) for table in TABLES if table.since == number + 1))
 
 
 FORMAT: Final = max(len(_BY_HAND), *(table.since for table in TABLES))
 MIGRATIONS: Final = tuple(_migration(number) for number in range(FORMAT))
-"""MIGRATIONS[n] leads from format n to n + 1; each runs in one transaction."""
+"""The migrations: MIGRATIONS[n] leads from format n to n + 1, in one transaction."""
 
 
 def prepare(connection: sqlite3.Connection) -> None:
-    """Set the connection up and bring the tables to FORMAT.
+    """Set up the connection and migrate the tables to FORMAT.
 
-    Raise WrongFormat before anything is changed.
+    Raise WrongFormat, before any change, if this version cannot use the file.
     """
     version = format_of(connection, FILE)
     for pragma in PRAGMAS:
@@ -114,7 +114,7 @@ def prepare(connection: sqlite3.Connection) -> None:
 
 
 def format_of(connection: sqlite3.Connection, file: object) -> int:
-    """Return the format of the rows; 0 for an empty file. Raise WrongFormat."""
+    """Return the format of the rows; 0 for an empty file. Raise WrongFormat if this version cannot use it."""
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
     if version and connection.execute("PRAGMA application_id").fetchone() != (APPLICATION,):
         raise WrongFormat(f"{file} {BEFORE_FIRST_RELEASE}")

@@ -15,16 +15,16 @@ from elasticq.storage.rows.statements import APPLIED, Statement, checked, encode
 
 
 class _Pending(Struct):
-    """What the next batch does to the rows of one key: delete all if is_dropped, then write ``rows``, by member."""
+    """The changes of one key's rows in the next batch: delete all if is_dropped, then write ``rows``, by member."""
 
     is_dropped: bool = False
     rows: dict[int, Any] = field(default_factory=dict)
 
 
 class SmallTable:
-    """The rows of one table as they will be once all that was taken is written, and what of them is not written yet.
+    """One small table: its keys after all taken changes, and the changes that are not written yet.
 
-    count: the number of rows.
+    count: the number of rows after all taken changes.
     """
 
     __slots__ = ("_decode", "_drop", "_held", "_members", "_pending", "_select", "count", "put", "table")
@@ -77,7 +77,7 @@ class SmallTable:
             pending.is_dropped, pending.rows = True, {}
 
     def statements(self) -> list[Statement]:
-        """Return statements for what was taken since the last call, which counts as written from then on."""
+        """Return statements for the changes since the last call of this. They then count as written."""
         pending, self._pending = self._pending, {}
         drops = [_columns(key) for key, change in pending.items() if change.is_dropped]
         puts = [
@@ -90,7 +90,10 @@ class SmallTable:
     # --- reading ------------------------------------------------------------------------
 
     def read(self, connection: sqlite3.Connection, expected: int) -> list[Mutation]:
-        """Return the rows of the table, ``expected`` in number; called once, before all else. Raises Damaged."""
+        """Return the rows of the table as mutations. This must be the first call.
+
+        Raise Damaged if a row is damaged, or if their number is not ``expected``.
+        """
         name = self.table.name
         rows = connection.execute(self._select).fetchall()
         if self.table is META:
@@ -112,11 +115,11 @@ class SmallTable:
         return getattr(row, self.table.last_by, -1)
 
     def is_whole(self, row: tuple[Any, ...]) -> bool:
-        """True if the row fits its checksum, and so is what was written."""
+        """Return whether the row fits its checksum."""
         return _row(self.table, *self._key_and_member(row), row[-2]) == row
 
     def _key_and_member(self, row: tuple[Any, ...]) -> tuple[Key, int]:
-        """Return the key and the member of a row on the disk; the member is 0 where each key has one row."""
+        """Return the key and the member of a row on the disk. The member is 0 if the table has one row for each key."""
         width = len(self.table.key)
         return row[0] if width == 1 else row[:width], row[width] if self.table.member else 0
 

@@ -1,4 +1,4 @@
-"""The statements of a batch and the rows that they carry, each with its checksum."""
+"""The SQL statements of a batch and the rows for them, each with its checksum."""
 
 from typing import Any, Final
 from zlib import crc32
@@ -11,7 +11,7 @@ from elasticq.engine.stored.mutations import QueueRestored
 from elasticq.replication.records import Base, Voter
 from elasticq.storage.rows.pages import Delivery, Update, contents_crc
 
-VACUUM_PAGES: Final = 1_000  # pages given back to the file system after one batch
+VACUUM_PAGES: Final = 1_000  # pages released to the file system after one batch
 FETCH_PAGES_MAX: Final = 16  # pages of contents read by one query
 
 _PRIME: Final = (1 << 31) - 1
@@ -43,7 +43,7 @@ def _moved(column: str, parameter: int, factor: int) -> str:
     return f"(?{parameter} % {_PRIME} - {column} % {_PRIME}) * {factor}"
 
 
-# The checksum of a touched row is linear, so that SQL can carry it on over a row that nobody has read.
+# The checksum of a touched row is linear, so SQL can update it without the values of the other columns.
 _CHANGE_VISIBILITY: Final = (
     f"UPDATE touched SET visible_at_ms = ?1, checksum = checksum + {_moved('visible_at_ms', 1, _FACTORS[2])} "
     "WHERE queue_id = ?2 AND sequence = ?3"
@@ -54,7 +54,7 @@ _RETURN: Final = (
     f"{_moved('first_received_ms', 3, _FACTORS[5])} WHERE queue_id = ?5 AND sequence = ?6 AND hand_out = ?4"
 )
 
-# In the order in which a batch runs them; those of the small tables come behind them.
+# The order in which a batch runs the statements. Those of the small tables follow.
 ORDER: Final = (
     PUT_META,
     PUT_META_COPY,
@@ -78,28 +78,26 @@ ORDER: Final = (
 )
 
 AS_STORED, AS_MOVED = 0, 1
-"""The parts of a page's priorities: as its messages came, and those that were changed later, which count instead."""
+"""The parts of a page's priorities: those with which messages were sent, and changed ones, which replace them."""
 
 APPLIED: Final = "applied"
-"""The name of the row of ``meta`` that says up to where the rows hold everything."""
+"""The name of the row of ``meta`` that holds the index up to which the rows are complete."""
 _COUNTS: Final = {"meta": "is_founded", "takeovers": "takeovers", "move_tasks": "move_tasks", "leases": "leases"}
-"""The field of Applied that counts the rows of a small table, for the tables that are not counted in ``tables``."""
+"""The field of Applied with the number of rows of a small table, for the tables that are not in ``tables``."""
 
 DELAYS: Final = "delays"
-"""Under this name Applied counts the pages with delays, as messages would come too soon if a row were missing."""
+"""The name under which Applied counts the pages with delays. A missing row would make messages visible too soon."""
 
 Statement = tuple[str, list[tuple[Any, ...]]]
 encode = msgspec.msgpack.Encoder().encode
 
 
 class Applied(Struct, array_like=True):
-    """Row "applied" of ``meta``: up to where the newest batch goes, and how many rows the small tables have then.
+    """Row "applied" of ``meta``: the index up to which the rows are complete, and how many rows the small tables have.
 
-    voters, last_queue_id: since format 3; the queue with this id may be gone, but the id is not given again.
-    move_tasks: since format 4; leases: rows of their table, since format 5.
-    ahead_ms: how far tests advanced the clock; 0 where nobody ever did.
-    has_holes: what could not be read of damaged rows is left out of these, and other members have it.
-    tables: rows of the small tables that are newer than all these fields, by name; not written where there are none.
+    last_queue_id: the highest id ever used, as ids are not used again. leases: rows of their table. ahead_ms: how far
+    tests advanced the clock, else 0. has_holes: the rows were salvaged and lack something that other members have.
+    tables: the number of rows of all other small tables, by name; not written if all are empty.
     """
 
     index: int
@@ -121,7 +119,7 @@ class Applied(Struct, array_like=True):
         return int(getattr(self, _COUNTS[table])) if table in _COUNTS else self.tables.get(table, 0)
 
     def counting(self, counts: dict[str, int]) -> "Applied":
-        """Return a copy with these numbers of rows of the small tables."""
+        """Return a copy with these numbers of rows, given by the names of the small tables."""
         fields: dict[str, Any] = {_COUNTS[table]: count for table, count in counts.items() if table in _COUNTS}
         fields["is_founded"] = bool(fields["is_founded"])
         later = {table: count for table, count in counts.items() if table not in _COUNTS and count}
@@ -174,7 +172,7 @@ def priorities_row(queue_id: int, first: int, part: int, blob: bytes) -> tuple[i
 
 
 def add_updates(statements: list[Statement], queue_id: int, sequence: int, updates: list[Update]) -> None:
-    """Add the updates of one message in their order; neighbours of the same kind share a statement."""
+    """Add the updates of one message, in order, to the statements. Updates of the same kind in a row share one."""
     for update in updates:
         sql = _CHANGE_VISIBILITY if len(update) == 1 else _RETURN
         if not statements or statements[-1][0] != sql:
@@ -188,7 +186,7 @@ def fetches(queue_id: int, firsts: list[int]) -> list[tuple[str, tuple[int, ...]
 
 
 def _fetch(queue_id: int, firsts: list[int]) -> tuple[str, tuple[int, ...]]:
-    """Return a query. There are only two texts, which SQLite keeps prepared: an IN list repeats its last value."""
+    """Return one query. A short IN list repeats its last value, so SQLite prepares only two texts."""
     places = 1 if len(firsts) == 1 else FETCH_PAGES_MAX
     marks = ", ".join("?" * places)
     sql = f"SELECT queue_id, first, contents, crc FROM contents WHERE queue_id = ? AND first IN ({marks})"

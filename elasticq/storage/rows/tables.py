@@ -1,4 +1,4 @@
-"""What a member knows of the tables on its disk, as they will be once all that was taken is written."""
+"""The tables as a member keeps them in memory: as they will be on the disk after all taken changes are written."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -14,15 +14,15 @@ from elasticq.storage.rows.pages import Delivery, Directory, Page
 from elasticq.storage.rows.small import SmallTable, small_tables
 
 NEVER: Final = 1 << 63
-"""Larger than every sequence; it is the floor of a deleted queue."""
+"""A number above every sequence: the floor of a deleted queue."""
 
 
 class Queue:
-    """row: the queue's row as it will be written; floor: nothing below it lives (watermark, or NEVER once deleted).
+    """A queue. row: as it will be written; floor: no message below it lives (watermark, or NEVER if deleted).
 
-    stored, touched: pending messages, and the delivery states of these; priorities: of these, too, where they are not
-    what the message and the queue's attributes say; stale: the pages, by their first
-    sequence, whose header or rows on disk are older; messages: how many live in all.
+    stored: pending messages by sequence; touched: their delivery states; priorities: their priorities, if these differ
+    from what the messages and the queue's attributes say. stale: pages, by first sequence, that a batch must write
+    again. messages: how many messages on pages live.
     """
 
     __slots__ = (
@@ -62,13 +62,13 @@ class Queue:
         }
 
     def set_row(self, row: QueueRestored) -> None:
-        """Replace the queue's row; pending messages that came under another default priority keep it."""
+        """Replace the queue's row. Pending messages keep the default priority with which they were sent."""
         if self.has_priorities and row.attributes != self.row.attributes:
             self.priorities = self.priorities_of(self.stored.values())
         self.row = row
 
     def living(self, sequence: int) -> Page | None:
-        """Return the page in which the message lives; None if there is none."""
+        """Return the page of a living message; None if no page has it."""
         page = self.directory.find(sequence)
         return page if page is not None and page.live >> sequence - page.first & 1 else None
 
@@ -83,11 +83,11 @@ def _numbers() -> dict[str, int]:
 
 
 class Tables(Struct):
-    """small: the small tables by name; numbers: the numbers that a ``Raise`` change raises.
+    """All tables. small: the small tables by name; numbers: the numbers that a ``Raise`` change raises.
 
-    reclaim: by queue, the pages (last first) in which nothing lives, but whose rows are all still on the disk;
-    delay_pages: how many rows the table of delays has; free_pages, file_pages: pages of the file, as SQLite counts
-    them; has_holes: as in ``Applied``.
+    reclaim: queue ids with pages (last first) without living messages, whose rows must still be deleted.
+    delay_pages: the number of rows of ``delays``. free_pages, file_pages: free and all pages of the SQLite file, about.
+    has_holes: as in ``Applied``.
     """
 
     queues: dict[int, Queue] = field(default_factory=dict)

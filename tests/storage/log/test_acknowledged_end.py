@@ -89,7 +89,7 @@ def test_a_log_that_ends_below_the_rows_is_refused_until_repair(tmp_path: Path) 
     path = tmp_path / "data"
     logged(path)
     cut_to(path, 2)
-    with pytest.raises(DataError, match="begins the log anew behind the rows"):
+    with pytest.raises(DataError, match="starts a new log after the rows"):
         opened_load(path)
     told = repair(path)
     assert "Lost: entries 5 to 6 of the log, although they were acknowledged." in told
