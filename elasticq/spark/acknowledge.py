@@ -22,7 +22,7 @@ NEEDED = ("queue", "receiptHandle")
 
 
 def ack(frame: "DataFrame", **options: Any) -> "DataFrame":
-    """Deletes each message of the frame (columns queue, receiptHandle) at once; returns counts per queue.
+    """Delete each message of the frame (columns queue, receiptHandle) at once. Return counts per queue.
 
     A message whose visibility timeout has ended may be somebody else's again: its handle counts as failed.
     The frame is computed again if it is not persisted, and a queue read again gives other messages: persist it.
@@ -38,7 +38,7 @@ def ack(frame: "DataFrame", **options: Any) -> "DataFrame":
 def for_each_batch_delete(
     handle: "Callable[[DataFrame, int], object]", **options: Any
 ) -> "Callable[[DataFrame, int], None]":
-    """Returns a function for ``writeStream.foreachBatch``: it calls ``handle``, then deletes the batch's messages."""
+    """Return a function for ``writeStream.foreachBatch``: it calls ``handle``, then deletes the batch's messages."""
 
     def handle_and_delete(frame: "DataFrame", batch_id: int) -> None:
         frame.persist()

@@ -22,11 +22,11 @@ class Admission:
         self._total_before = 0
 
     def until(self, backlogs: Sequence[Backlog]) -> None:
-        """Sets the target for Trigger.AvailableNow: as many messages as wait now, and no more."""
+        """Set the target for Trigger.AvailableNow: as many messages as wait now, and no more."""
         self._target = sum(backlog.visible for backlog in backlogs)
 
     def amount(self, backlogs: Sequence[Backlog], limit: int | None, is_fifo: bool) -> int:
-        """Returns how many messages the next batch may have; 0 if there is no next batch yet."""
+        """Return how many messages the next batch may have; 0 if there is no next batch yet."""
         readable = sum(backlog.readable for backlog in backlogs)
         if self._target is not None:
             self._target -= self._progress(backlogs, is_fifo)
@@ -39,14 +39,14 @@ class Admission:
         return min(readable, self._by_rate(), limit or readable)
 
     def admitted(self, messages: int, backlogs: Sequence[Backlog]) -> None:
-        """Notes that a batch of so many messages is planned."""
+        """Note that a batch of so many messages is planned."""
         self._waiting_since_s = None
         self._admitted_at_s = self._now_s()
         self._planned = messages
         self._total_before = sum(backlog.total for backlog in backlogs)
 
     def _progress(self, backlogs: Sequence[Backlog], is_fifo: bool) -> int:
-        """Returns how many messages the last batch read. A standard queue gave what was planned, or is empty; in a FIFO
+        """Return how many messages the last batch read. A standard queue gave what was planned, or is empty; in a FIFO
         queue groups were locked, so what left the queue counts, and at least one so that the query ends."""
         planned, self._planned = self._planned, 0
         if not is_fifo or not planned:
@@ -72,7 +72,7 @@ class Admission:
 def divided(
     backlogs: Sequence[tuple[str, Backlog]], messages: int, partitions: int, share_messages_max: int
 ) -> tuple[Part, ...]:
-    """Divides a batch over its queues by what waits in each; every queue with a backlog has at least one task."""
+    """Divide a batch over its queues by what waits in each; every queue with a backlog has at least one task."""
     waiting = [(url, backlog.readable) for url, backlog in backlogs if backlog.readable]
     readable = sum(count for _, count in waiting)
     parts: list[Part] = []

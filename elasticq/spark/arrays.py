@@ -13,7 +13,7 @@ Attribute = Mapping[str, Any]
 
 
 def strings(values: Sequence[str | None]) -> Any:
-    """Returns a string array. Raises UnicodeEncodeError for half of a surrogate pair."""
+    """Return a string array. Raise UnicodeEncodeError for half of a surrogate pair."""
     import pyarrow
 
     try:  # to ask each value whether it is None takes as long as all the rest
@@ -27,7 +27,7 @@ def strings(values: Sequence[str | None]) -> Any:
 
 
 def binaries(values: Sequence[bytes | None]) -> Any:
-    """Returns a binary array."""
+    """Return a binary array."""
     import pyarrow
 
     try:
@@ -38,7 +38,7 @@ def binaries(values: Sequence[bytes | None]) -> Any:
 
 
 def _joined(kind: Any, values: Sequence[Any], data: bytes) -> Any:
-    """Returns the array of values that are as long as their parts of ``data``."""
+    """Return the array of values that are as long as their parts of ``data``."""
     import pyarrow
 
     offsets = array("i", accumulate(map(len, values), initial=0))
@@ -57,7 +57,7 @@ def _with_nulls(kind: Any, values: Sequence[str | bytes | None]) -> Any:
 
 
 def numbers(kind: Any, code: str, values: Sequence[float | None]) -> Any:
-    """Returns an array of the Arrow type ``kind``, whose values lie in memory as those of ``array.array(code)``."""
+    """Return an array of the Arrow type ``kind``, whose values lie in memory as those of ``array.array(code)``."""
     import pyarrow
 
     present = None
@@ -71,7 +71,7 @@ def numbers(kind: Any, code: str, values: Sequence[float | None]) -> Any:
 
 
 def maps(kind: Any, values: Sequence[Mapping[str, Attribute]]) -> Any:
-    """Returns an array of maps from names to structs of strings and binaries, whose members ``kind`` names.
+    """Return an array of maps from names to structs of strings and binaries, whose members ``kind`` names.
 
     A member that an attribute does not have is null.
     """

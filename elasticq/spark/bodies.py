@@ -19,7 +19,7 @@ class BadBody(ValueError):
 
 
 def decode(body: str) -> Any:
-    """Returns the JSON value of a body. Raises BadBody."""
+    """Return the JSON value of a body. Raise BadBody."""
     try:
         return json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -27,7 +27,7 @@ def decode(body: str) -> Any:
 
 
 def json_reader(kind: "DataType") -> Reader:
-    """Returns a function that turns a JSON value into one that Arrow takes for the type. It raises BadBody."""
+    """Return a function that turns a JSON value into one that Arrow takes for the type. It raises BadBody."""
     read = _reader(kind)
 
     def read_value(value: Any) -> Any:
@@ -105,12 +105,12 @@ def _boolean(value: Any) -> bool:
 
 
 def _string(value: Any) -> str:
-    """Returns a string as it is, and any other value as its JSON text, as from_json does."""
+    """Return a string as it is, and any other value as its JSON text, as from_json does."""
     return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
 
 
 def _timestamp(value: Any) -> datetime:
-    """Returns an ISO 8601 time, which is in UTC unless it says otherwise."""
+    """Return an ISO 8601 time, which is in UTC unless it says otherwise."""
     try:
         moment = datetime.fromisoformat(value)
     except (TypeError, ValueError):

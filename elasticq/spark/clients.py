@@ -28,7 +28,7 @@ _clients: dict[tuple[int, Connection], Client] = {}
 
 
 def connect(connection: Connection) -> Client:
-    """Returns the process's client for the connection. Raises OptionError for an unknown profile, key or region."""
+    """Return the process's client for the connection. Raise OptionError for an unknown profile, key or region."""
     exact = replace(connection, client=chosen(connection))
     key = (os.getpid(), exact)  # a forked worker must not share its parent's sockets
     found = _clients.get(key)
@@ -38,14 +38,14 @@ def connect(connection: Connection) -> Client:
 
 
 def chosen(connection: Connection) -> str:
-    """Returns which client the connection uses: ``light`` or ``boto3``."""
+    """Return which client the connection uses: ``light`` or ``boto3``."""
     if connection.client != "auto":
         return connection.client
     return "light" if on_elasticq(connection) else "boto3"
 
 
 def on_elasticq(connection: Connection) -> bool:
-    """True if the endpoint says that it is elasticq. It is asked once in a process, AWS never. Raises Unreachable."""
+    """Return whether the endpoint says that it is elasticq. It is asked once in a process, AWS never. Raise Unreachable."""
     if not connection.endpoint:
         return False
     return bool(persist(lambda: is_elasticq(connection.endpoint), connection.retry_seconds))
@@ -57,7 +57,7 @@ def persist(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Any:
-    """Returns what the call returns; tries again for ``retry_s`` seconds after no answer, 5xx or throttling."""
+    """Return what the call returns; tries again for ``retry_s`` seconds after no answer, 5xx or throttling."""
     give_up_at = clock() + retry_s
     pause_s = PAUSE_S_FIRST
     while True:
@@ -71,7 +71,7 @@ def persist(
 
 
 def may_pass(error: Exception) -> bool:
-    """True if the same call may succeed a little later."""
+    """Return whether the same call may succeed a little later."""
     if isinstance(error, SqsError):
         return error.status >= 500 or error.status == 429 or error.code.rpartition(".")[2] in THROTTLED
     return isinstance(error, Unreachable)

@@ -7,7 +7,7 @@ _settled = 0
 
 
 def settle() -> None:
-    """Takes all objects alive out of garbage collection if modules were imported since: Spark collects after each task.
+    """Take all objects alive out of garbage collection if modules were imported since: Spark collects after each task.
 
     pandas and pyarrow are most of these and stay for ever; looking at them costs twice what a small batch does. Called
     before a task and at its end, as much is imported in the middle of a worker's first task.

@@ -18,7 +18,7 @@ from elasticq.spark.wal import PLAN, WAL, WriteAhead, batch_of
 def received_batch(
     log: WriteAhead, store: Store, client: Client, draft: Offset, environment: Environment
 ) -> Offset | None:
-    """Receives the batch and writes it to the log; returns its offset, None if the queues are empty. Raises TooSlow."""
+    """Receive the batch and writes it to the log. Return its offset, None if the queues are empty. Raise TooSlow."""
     began_s = environment.now_s()
     parts: list[Part] = []
     found: list[Received] = []
@@ -39,7 +39,7 @@ def received_batch(
 
 
 def planned_batch(store: Store, name: str, batch: int) -> Offset | None:
-    """Returns the batch that an earlier driver received and wrote down before it died, unknown to Spark; else None.
+    """Return the batch that an earlier driver received and wrote down before it died, unknown to Spark; else None.
 
     Files without a plan are of a driver that died while writing: they are removed, as their ids would pass for read
     ones. Their messages come again when their visibility timeout is over.
@@ -54,7 +54,7 @@ def planned_batch(store: Store, name: str, batch: int) -> Offset | None:
 
 
 def _divided(received: Received, partitions: int) -> list[Received]:
-    """Divides what was received into runs of neighbours, so that messages stay in order within a task."""
+    """Divide what was received into runs of neighbours, so that messages stay in order within a task."""
     messages = received.messages
     count = max(1, min(partitions, len(messages)))
     least, more = divmod(len(messages), count)

@@ -73,7 +73,7 @@ class Ids:
 
 
 def outgoing(row: Row, body_column: str, default_group: str | None) -> Outgoing:
-    """Returns the message of a row, without an Id. Raises BadRow."""
+    """Return the message of a row, without an Id. Raise BadRow."""
     body = text_of(row[body_column], body_column)
     if not body:
         raise BadRow("a message needs a body of at least one character")
@@ -101,7 +101,7 @@ def outgoing(row: Row, body_column: str, default_group: str | None) -> Outgoing:
 
 
 def _whole(number: int | datetime) -> int:
-    """Returns a number as it is, and a time in milliseconds since the epoch; without a zone it is UTC's."""
+    """Return a number as it is, and a time in milliseconds since the epoch; without a zone it is UTC's."""
     if not isinstance(number, datetime):
         return int(number)
     at = number if number.tzinfo is not None else number.replace(tzinfo=UTC)
@@ -124,7 +124,7 @@ def text_of(value: object, what: str) -> str:
 
 
 def message_attributes(attributes: Mapping[str, Any]) -> tuple[dict[str, dict[str, Any]], int]:
-    """Returns the attributes in boto3's shape, and their size, in which names, types and values count."""
+    """Return the attributes in boto3's shape, and their size, in which names, types and values count."""
     made: dict[str, dict[str, Any]] = {}
     size_bytes = 0
     for name, value in attributes.items():
@@ -158,7 +158,7 @@ class Batch:
         self._size_bytes = 0
 
     def add(self, message: Outgoing) -> list[Outgoing]:
-        """Adds a message; returns the messages of a full batch, which must be sent now, mostly none."""
+        """Add a message. Return the messages of a full batch, which must be sent now, mostly none."""
         full: list[Outgoing] = []
         if len(self._messages) == self._entries_max or self._size_bytes + message.size_bytes > BATCH_BYTES_MAX:
             full = self.take()

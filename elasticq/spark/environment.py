@@ -22,12 +22,12 @@ T = TypeVar("T")
 
 
 def random_part() -> str:
-    """Returns a random part for the name of a stream."""
+    """Return a random part for the name of a stream."""
     return os.urandom(6).hex()
 
 
 def in_threads(call: Callable[[T], Any], items: Iterable[T]) -> list[Any]:
-    """Returns what the call returns for each item, in threads; raises the first error."""
+    """Return what the call returns for each item, in threads. Raise the first error."""
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(CALLS_AT_ONCE) as pool:
@@ -35,14 +35,14 @@ def in_threads(call: Callable[[T], Any], items: Iterable[T]) -> list[Any]:
 
 
 def open_store(location: str) -> "Store":
-    """Returns the store at a path or URL, as ``stores.open_store`` does. Raises OptionError."""
+    """Return the store at a path or URL, as ``stores.open_store`` does. Raise OptionError."""
     from elasticq.spark import stores
 
     return stores.open_store(location)
 
 
 def heartbeat(interval_s: float, renew: Callable[[Offset], None]) -> "Heartbeat":
-    """Returns a heartbeat that calls ``renew`` every ``interval_s`` seconds while it covers a batch."""
+    """Return a heartbeat that calls ``renew`` every ``interval_s`` seconds while it covers a batch."""
     from elasticq.spark.heartbeat import Heartbeat
 
     return Heartbeat(interval_s, renew)

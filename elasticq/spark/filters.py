@@ -27,13 +27,13 @@ class Narrowed:
     until_ms: int | None = None
 
     def members(self) -> dict[str, Any]:
-        """Returns the members of a peek that apply the filters."""
+        """Return the members of a peek that apply the filters."""
         found = {"MessageGroupId": self.group, "SentFromMs": self.from_ms, "SentUntilMs": self.until_ms}
         return {name: value for name, value in found.items() if value is not None}
 
 
 def narrowed(filters: Iterable[Filter]) -> tuple[Narrowed, list[Filter]]:
-    """Returns what the server can filter by, and the filters that Spark still has to apply.
+    """Return what the server can filter by, and the filters that Spark still has to apply.
 
     A bound on sentTimestamp is in both: the server compares milliseconds, Spark microseconds.
     """
@@ -81,7 +81,7 @@ def _of_queues(known: Narrowed, names: frozenset[str]) -> Narrowed:
 
 
 def _milliseconds(moment: datetime) -> int:
-    """Returns the milliseconds since the epoch, rounded down."""
+    """Return the milliseconds since the epoch, rounded down."""
     aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     since = aware - datetime(1970, 1, 1, tzinfo=UTC)
     return since.days * 86_400_000 + since.seconds * 1000 + since.microseconds // 1000

@@ -38,7 +38,7 @@ class Restarts:
         self.failures = 0
 
     def pause_s(self) -> float | None:
-        """Counts a failure; returns the seconds to wait before the next start, None after too many without progress."""
+        """Count a failure. Return the seconds to wait before the next start, None after too many without progress."""
         self.failures += 1
         self.total += 1
         if self.failures > self.failures_max:
@@ -52,10 +52,10 @@ def run_forever(
     failures_max: int = FAILURES_MAX,
     stop: threading.Event | None = None,
 ) -> int:
-    """Starts the query that ``build_query`` makes (with a checkpointLocation) again whenever it fails.
+    """Start the query that ``build_query`` makes (with a checkpointLocation) again whenever it fails.
 
-    Returns the number of restarts when the query ended by itself (availableNow, or somebody stopped it), on
-    SIGTERM, or when ``stop`` is set. Raises the query's error when it failed ``failures_max`` times in a row
+    Return the number of restarts when the query ended by itself (availableNow, or somebody stopped it), on
+    SIGTERM, or when ``stop`` is set. Raise the query's error when it failed ``failures_max`` times in a row
     without finishing a batch. Signals are only heard in the main thread.
     """
     stop = stop or threading.Event()
@@ -79,7 +79,7 @@ def run_forever(
 
 
 def on_sigterm(stop: threading.Event) -> Callable[[], object]:
-    """Sets ``stop`` on SIGTERM; returns a function that undoes that."""
+    """Set ``stop`` on SIGTERM. Return a function that undoes that."""
     if threading.current_thread() is not threading.main_thread():
         return lambda: None
     before = signal.signal(signal.SIGTERM, lambda *_: stop.set())
@@ -87,7 +87,7 @@ def on_sigterm(stop: threading.Event) -> Callable[[], object]:
 
 
 def watch(query: "StreamingQuery", stop: threading.Event, restarts: Restarts) -> None:
-    """Waits until the query has ended or was stopped; raises its error. A finished batch counts as progress."""
+    """Wait until the query has ended or was stopped. Raise its error. A finished batch counts as progress."""
     try:
         while not query.awaitTermination(LOOK_S):
             if stop.is_set():
@@ -99,7 +99,7 @@ def watch(query: "StreamingQuery", stop: threading.Event, restarts: Restarts) ->
 
 
 def watched(frame: "DataFrame") -> "DataFrame":
-    """Returns the frame with observed figures for ``progress_listener``: redelivered messages and the oldest age."""
+    """Return the frame with observed figures for ``progress_listener``: redelivered messages and the oldest age."""
     from pyspark.sql import functions
 
     figures = [functions.count(functions.lit(1)).alias("messages")]
@@ -111,7 +111,7 @@ def watched(frame: "DataFrame") -> "DataFrame":
 
 
 def progress_listener(write: Callable[[str], object] = log.info) -> "StreamingQueryListener":
-    """Returns a listener for ``spark.streams.addListener`` that writes one JSON line for each batch and query's end."""
+    """Return a listener for ``spark.streams.addListener`` that writes one JSON line for each batch and query's end."""
     from pyspark.sql.streaming.listener import StreamingQueryListener
 
     class Listener(StreamingQueryListener):
@@ -122,7 +122,7 @@ def progress_listener(write: Callable[[str], object] = log.info) -> "StreamingQu
             write(line("sqs_batch", **figures_of(event.progress)))
 
         def onQueryIdle(self, event: Any) -> None:
-            """Writes nothing."""
+            """Write nothing."""
 
         def onQueryTerminated(self, event: Any) -> None:
             write(line("sqs_query_ended", query=str(event.id), error=event.exception))
@@ -131,7 +131,7 @@ def progress_listener(write: Callable[[str], object] = log.info) -> "StreamingQu
 
 
 def figures_of(progress: Any) -> dict[str, Any]:
-    """Returns the figures of a batch: those of Spark, of the queues (from the source's offsets), and of ``watched``."""
+    """Return the figures of a batch: those of Spark, of the queues (from the source's offsets), and of ``watched``."""
     figures: dict[str, Any] = {
         "query": str(progress.id),
         "batch": progress.batchId,
@@ -149,7 +149,7 @@ def figures_of(progress: Any) -> dict[str, Any]:
 
 
 def told(offset: object) -> dict[str, Any]:
-    """Returns the numbers in an offset's JSON: backlog, in flight, ages."""
+    """Return the numbers in an offset's JSON: backlog, in flight, ages."""
     try:
         content = json.loads(offset) if isinstance(offset, str) else {}
     except ValueError:

@@ -21,7 +21,7 @@ class Heartbeat:
         self._stopped = False
 
     def cover(self, offset: Offset | None) -> None:
-        """Renews this batch from now on; None stops renewing."""
+        """Renew this batch from now on; None stops renewing."""
         with self._changed:
             self._offset = offset
             if offset is not None and self._thread is None and not self._stopped:
@@ -29,7 +29,7 @@ class Heartbeat:
                 self._thread.start()
 
     def stop(self) -> None:
-        """Ends the thread, and waits for its end."""
+        """End the thread, and waits for its end."""
         with self._changed:
             self._stopped = True
             self._offset = None

@@ -25,7 +25,7 @@ exec {python} "$@"
 
 
 def worker_python() -> str:
-    """Returns the command for Spark's workers; sys.executable if Spark does not use the installed pyspark."""
+    """Return the command for Spark's workers; sys.executable if Spark does not use the installed pyspark."""
     places = {name: place for name in PACKAGES if (place := installed(name))}
     if len(places) != len(PACKAGES) or not is_spark_home(places["pyspark"]):
         return sys.executable
@@ -36,14 +36,14 @@ def worker_python() -> str:
 
 
 def installed(name: str) -> Path | None:
-    """Returns the directory of a package; None if the package is not a directory of files."""
+    """Return the directory of a package; None if the package is not a directory of files."""
     spec = find_spec(name)
     place = Path(spec.origin).parent if spec is not None and spec.origin else None
     return place if place is not None and place.is_dir() else None
 
 
 def is_spark_home(pyspark: Path) -> bool:
-    """True if the Spark that will start is the one of this pyspark, and this has the zip."""
+    """Return whether the Spark that will start is the one of this pyspark, and this has the zip."""
     named = os.environ.get("SPARK_HOME")
     return (pyspark / "python" / "lib" / "pyspark.zip").exists() and (
         not named or Path(named).resolve() == pyspark.resolve()
@@ -51,7 +51,7 @@ def is_spark_home(pyspark: Path) -> bool:
 
 
 def wrapped_python(places: dict[str, Path], cache: Path) -> Path:
-    """Returns a Python that finds these packages first, through links; their directories are not on its path."""
+    """Return a Python that finds these packages first, through links; their directories are not on its path."""
     key = repr((sys.executable, sorted(places.items())))
     home = cache / hashlib.sha256((WRAPPER + key).encode()).hexdigest()[:16]
 

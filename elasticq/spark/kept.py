@@ -8,14 +8,14 @@ from pathlib import Path
 
 
 def cache_directory(kind: str) -> Path:
-    """Returns the directory of the user's cache for one kind of files. Raises OSError if it cannot be written."""
+    """Return the directory of the user's cache for one kind of files. Raise OSError if it cannot be written."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "elasticq" / kind
     cache.mkdir(parents=True, exist_ok=True)
     return cache
 
 
 def made_once(home: Path, fill: Callable[[Path], None]) -> Path:
-    """Returns a directory with what ``fill`` makes. It is made elsewhere and renamed, so nobody sees half of it."""
+    """Return a directory with what ``fill`` makes. It is made elsewhere and renamed, so nobody sees half of it."""
     if home.is_dir():
         return home
     made = Path(tempfile.mkdtemp(prefix="making-", dir=home.parent))

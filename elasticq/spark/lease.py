@@ -28,7 +28,7 @@ class LeaseLost(RuntimeError):
 
 
 def body_bytes(messages: list[Message]) -> int:
-    """Returns the bytes of all bodies, in UTF-8 where that is cheap to know, else the characters."""
+    """Return the bytes of all bodies, in UTF-8 where that is cheap to know, else the characters."""
     return sum(len(message["Body"]) for message in messages)
 
 
@@ -49,10 +49,10 @@ class Leases:
     # --- on executors ---------------------------------------------------------------------------
 
     def pages(self, share: Share) -> Iterator[list[Message]]:
-        """Yields the share's messages, the same ones in each run.
+        """Yield the share's messages, the same ones in each run.
 
         The share ends at an empty answer, which elasticq remembers, or at a bound of its own, never by time: a replay
-        would end elsewhere. Raises LeaseLost if the lease ends between two pages.
+        would end elsewhere. Raise LeaseLost if the lease ends between two pages.
         """
         client = self._client()
         messages = taken = taken_bytes = 0
@@ -80,7 +80,7 @@ class Leases:
             call += 1
 
     def _lost(self, share: Share, call: int) -> None:
-        """Ends the share if nothing was read of it, as its messages come later; else raises LeaseLost.
+        """End the share if nothing was read of it, as its messages come later; else raises LeaseLost.
 
         Otherwise a replay could go on for ever: Spark plans the same batch again and again, but its ids are closed.
         """
@@ -95,7 +95,7 @@ class Leases:
     # --- on the driver --------------------------------------------------------------------------
 
     def commit(self, offset: Offset) -> None:
-        """Deletes the batch's messages; a repeated call is harmless. Messages that are no longer held are logged."""
+        """Delete the batch's messages; a repeated call is harmless. Messages that are no longer held are logged."""
         client = self._client()
         for part in offset.parts:
             handle = f"lease:{offset.name}/{offset.batch}/"
@@ -121,7 +121,7 @@ class Leases:
         return True
 
     def renew(self, offset: Offset) -> None:
-        """Renews the whole batch for leaseSeconds. A lease that has ended shows at the commit."""
+        """Renew the whole batch for leaseSeconds. A lease that has ended shows at the commit."""
         client = self._client()
         for part in offset.parts:
             self._renewed(client, part.queue_url, f"lease:{offset.name}/{offset.batch}/")
@@ -138,7 +138,7 @@ class Leases:
         return True
 
     def replayed(self, offset: Offset) -> list[Share]:
-        """Returns the shares of a batch that an earlier run planned, without those whose leases may be over.
+        """Return the shares of a batch that an earlier run planned, without those whose leases may be over.
 
         elasticq forgets an ended lease some time after its end; its ids would then open a new one, with messages that
         a sink which knows the batch already skips. So the age decides first: a lease cannot have ended before its

@@ -53,7 +53,7 @@ class Offset:
     parts: tuple[Part, ...] = ()
 
     def shares(self) -> list[Share]:
-        """Returns a share for each task; the first ones of a part get one message more if it does not divide evenly."""
+        """Return a share for each task; the first ones of a part get one message more if it does not divide evenly."""
         count = sum(part.partitions for part in self.parts)
         shares: list[Share] = []
         for part in self.parts:
@@ -88,7 +88,7 @@ class Offset:
 
 
 def from_json(offset: Json) -> Offset:
-    """Parses an offset. Raises ValueError if it is of another source or of a newer version."""
+    """Parse an offset. Raise ValueError if it is of another source or of a newer version."""
     if offset.get("version") != VERSION:
         raise ValueError(f"the checkpoint holds an offset that is not of this version of format sqs: {offset}")
     parts = (Part(url, part["partitions"], part["messages"]) for url, part in offset["queues"].items())
@@ -104,6 +104,6 @@ def from_json(offset: Json) -> Offset:
 
 
 def stream_name(wanted: str, random_part: str) -> str:
-    """Returns a name for leases and files: what people call the query, and a part that makes it unique."""
+    """Return a name for leases and files: what people call the query, and a part that makes it unique."""
     word = re.sub(r"[^A-Za-z0-9_.-]+", "-", wanted)[:NAME_CHARACTERS].strip("-.") or "sqs"
     return f"{word}-{random_part}"

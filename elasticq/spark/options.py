@@ -26,12 +26,12 @@ class OptionError(ValueError):
 
 
 def text(value: str) -> str:
-    """Parses a text: any, without spaces around it."""
+    """Parse a text: any, without spaces around it."""
     return value.strip()
 
 
 def flag(value: str) -> bool:
-    """Parses ``true`` or ``false``. Raises ValueError."""
+    """Parse ``true`` or ``false``. Raise ValueError."""
     word = value.strip().lower()
     if word in TRUE or word in FALSE:
         return word in TRUE
@@ -39,7 +39,7 @@ def flag(value: str) -> bool:
 
 
 def choice(*words: str) -> Callable[[str], str]:
-    """Returns a parser for one of a few words, in any case, which gives the spelling used here."""
+    """Return a parser for one of a few words, in any case, which gives the spelling used here."""
     spelling = {word.lower(): word for word in words}
 
     def parse_choice(value: str) -> str:
@@ -51,7 +51,7 @@ def choice(*words: str) -> Callable[[str], str]:
 
 
 def whole(least: int, most: int) -> Callable[[str], int]:
-    """Returns a parser for a whole number between two bounds."""
+    """Return a parser for a whole number between two bounds."""
 
     def parse_whole(value: str) -> int:
         try:
@@ -66,7 +66,7 @@ def whole(least: int, most: int) -> Callable[[str], int]:
 
 
 def seconds(least: float, most: float) -> Callable[[str], float]:
-    """Returns a parser for a time in seconds, or with a unit: ``90``, ``1.5m``, ``12h``."""
+    """Return a parser for a time in seconds, or with a unit: ``90``, ``1.5m``, ``12h``."""
 
     def parse_seconds(value: str) -> float:
         word = value.strip().lower()
@@ -83,12 +83,12 @@ def seconds(least: float, most: float) -> Callable[[str], float]:
 
 
 def option(parse_value: Callable[[str], Any], default: Any, about: str, *, secret: bool = False) -> Any:
-    """Makes a dataclass field that is an option, whose name is the field's in camel case; ``about`` describes it."""
+    """Make a dataclass field that is an option, whose name is the field's in camel case; ``about`` describes it."""
     return field(default=default, repr=not secret, metadata={"parse": parse_value, "about": about, "secret": secret})
 
 
 def name_of(known: "Field[Any]") -> str:
-    """Returns the option's name: maxMessagesPerTrigger for the field ``max_messages_per_trigger``."""
+    """Return the option's name: maxMessagesPerTrigger for the field ``max_messages_per_trigger``."""
     first, *others = known.name.split("_")
     return first + "".join(word.capitalize() for word in others)
 
@@ -119,7 +119,7 @@ class Queue(Connection):
 
     @property
     def connection(self) -> Connection:
-        """Returns only what a client needs, so that queues of one server share a client."""
+        """Return only what a client needs, so that queues of one server share a client."""
         return Connection(**{known.name: getattr(self, known.name) for known in fields(Connection)})
 
 
@@ -176,7 +176,7 @@ class Read(Queue):
 
 
 def parse(kind: type[T], options: Mapping[str, str]) -> T:
-    """Returns the options as a ``kind``, a dataclass of ``option`` fields. Raises OptionError; shows no secret."""
+    """Return the options as a ``kind``, a dataclass of ``option`` fields. Raise OptionError; shows no secret."""
     known = {name_of(each).lower(): each for each in fields(kind)}  # type: ignore[arg-type]
     given = {key.lower(): value for key, value in options.items() if value is not None}
     values = {}
@@ -209,9 +209,9 @@ Q = TypeVar("Q", bound=Queue)
 
 
 def parse_queue(kind: type[Q], options: Mapping[str, str]) -> Q:
-    """Parses as ``parse`` does a kind with a queue: ``load(path)`` may name it, and its URL may tell the endpoint.
+    """Parse as ``parse`` does a kind with a queue: ``load(path)`` may name it, and its URL may tell the endpoint.
 
-    Raises OptionError unless exactly one of queueUrl, queueName and queuePrefix is given.
+    Raise OptionError unless exactly one of queueUrl, queueName and queuePrefix is given.
     """
     merged = {key.lower(): value for key, value in options.items() if value is not None}
     path = merged.pop("path", "")
@@ -229,7 +229,7 @@ def parse_queue(kind: type[Q], options: Mapping[str, str]) -> Q:
 
 
 def _endpoint(queue_url: str) -> str:
-    """Returns the endpoint of a queue's URL if that is not AWS's, else that of boto3's environment variables, or ""."""
+    """Return the endpoint of a queue's URL if that is not AWS's, else that of boto3's environment variables, or ""."""
     parts = urlsplit(queue_url)
     host = parts.hostname or ""
     if host and not host.endswith((".amazonaws.com", ".amazonaws.com.cn")):

@@ -18,17 +18,17 @@ class Pages:
     is_extended: bool
 
     def receiving(self, size: int) -> dict[str, Any]:
-        """Returns the member of a receive that asks for ``size`` messages."""
+        """Return the member of a receive that asks for ``size`` messages."""
         return {"ElasticqPageSize": size} if self.is_extended else {"MaxNumberOfMessages": size}
 
 
 def batching(size: int) -> dict[str, Any]:
-    """Returns the member of a batch call that allows ``size`` entries; none is needed up to AWS's own bound."""
+    """Return the member of a batch call that allows ``size`` entries; none is needed up to AWS's own bound."""
     return {"ElasticqPageSize": size} if size > AWS_PAGE else {}
 
 
 def pages_for(connection: Connection, wanted: int = 0) -> Pages:
-    """Returns the page size of client and server, at most ``wanted`` if that is not 0. Raises Unreachable."""
+    """Return the page size of client and server, at most ``wanted`` if that is not 0. Raise Unreachable."""
     is_extended = chosen(connection) == "light" and on_elasticq(connection)
     size_max = LIGHT_PAGE if is_extended else AWS_PAGE
     return Pages(min(wanted or size_max, size_max), is_extended)

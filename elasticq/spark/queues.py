@@ -38,7 +38,7 @@ class Backlog:
 
     @property
     def readable(self) -> int:
-        """Returns how many messages a batch may take: SQS delivers none beyond its bound of messages in flight."""
+        """Return how many messages a batch may take: SQS delivers none beyond its bound of messages in flight."""
         return min(self.visible, max(0, IN_FLIGHT_MAX - self.in_flight))
 
     @property
@@ -47,7 +47,7 @@ class Backlog:
 
 
 def find_queues(client: Client, options: Queue) -> list[str]:
-    """Returns the URLs of the queues that the options name. Raises QueueError."""
+    """Return the URLs of the queues that the options name. Raise QueueError."""
     wanted = options.queue_url or options.queue_name or options.queue_prefix
     try:
         if options.queue_url:
@@ -71,7 +71,7 @@ def _with_prefix(client: Client, prefix: str) -> list[str]:
 
 
 def backlog_of(client: Client, queue_url: str, endpoint: str) -> Backlog:
-    """Returns the queue's backlog. Raises QueueError."""
+    """Return the queue's backlog. Raise QueueError."""
     try:
         counted = client.get_queue_attributes(QueueUrl=queue_url, AttributeNames=list(COUNTS))["Attributes"]
     except (SqsError, Unreachable) as error:
@@ -80,7 +80,7 @@ def backlog_of(client: Client, queue_url: str, endpoint: str) -> Backlog:
 
 
 def explained(error: Exception, wanted: str, endpoint: str) -> Exception:
-    """Returns a QueueError that explains the error in the words of the options; errors of other kinds as they are."""
+    """Return a QueueError that explains the error in the words of the options; errors of other kinds as they are."""
     where = endpoint or "AWS"
     if isinstance(error, Unreachable):
         return QueueError(f"{where} does not answer: {error}; see options endpoint, region and retrySeconds")

@@ -23,7 +23,7 @@ class Receives:
     extended: bool
 
     def receive(self, client: Client, queue_url: str, wanted: int, **members: Any) -> list[Message]:
-        """Receives at most ``wanted`` messages, and at most a page."""
+        """Receive at most ``wanted`` messages, and at most a page."""
         count = min(wanted, self.page)
         if self.extended:
             members["ElasticqPageSize"] = count
@@ -41,7 +41,7 @@ class Receives:
 
 
 def receives_for(options: Read, rows: Rows, on_elasticq: bool, is_light: bool) -> Receives:
-    """Returns how to receive; what the options leave open depends on the server and the client."""
+    """Return how to receive; what the options leave open depends on the server and the client."""
     extended = on_elasticq and is_light
     page_max = LIGHT_PAGE if extended else BOTO3_PAGE
     wait_s = options.wait_time_seconds

@@ -23,7 +23,7 @@ class Received:
     redelivered: list[tuple[str, str]] = field(default_factory=list)  # message id, receipt handle
 
     def handles(self) -> list[tuple[str, str]]:
-        """Returns (message id, receipt handle) of all messages that the commit deletes."""
+        """Return (message id, receipt handle) of all messages that the commit deletes."""
         return [(each["MessageId"], each["ReceiptHandle"]) for each in self.messages] + self.redelivered
 
 
@@ -32,7 +32,7 @@ def encode(received: Received) -> bytes:
 
 
 def decode(name: str, content: bytes) -> Received:
-    """Decodes the file ``name``. Raises DamagedLog."""
+    """Decode the file ``name``. Raise DamagedLog."""
     value = _unframed(name, content)
     for message in value["messages"]:
         for attribute in message.get("MessageAttributes", {}).values():
@@ -46,7 +46,7 @@ def encode_ids(committed_s: float, ids: list[str]) -> bytes:
 
 
 def decode_ids(name: str, content: bytes) -> tuple[float, list[str]]:
-    """Returns when the messages were committed, in seconds since the epoch, and their ids. Raises DamagedLog."""
+    """Return when the messages were committed, in seconds since the epoch, and their ids. Raise DamagedLog."""
     value = _unframed(name, content)
     return value["committed_s"], value["ids"]
 

@@ -10,7 +10,7 @@ from elasticq.spark.entries import Row
 
 
 def file_system(location: str) -> tuple[Any, str]:
-    """Returns pyarrow's file system for a path or a URL, and the path in it."""
+    """Return pyarrow's file system for a path or a URL, and the path in it."""
     from pyarrow.fs import FileSystem
 
     uri = location if "://" in location or location.startswith("file:") else Path(location).absolute().as_uri()
@@ -47,7 +47,7 @@ class Rejects:
 
 
 def plain(value: object) -> object:
-    """Returns a value that JSON can hold for one of a type that it cannot."""
+    """Return a value that JSON can hold for one of a type that it cannot."""
     match value:
         case bytes() | bytearray():
             return {"base64": base64.b64encode(value).decode()}

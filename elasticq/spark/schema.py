@@ -49,7 +49,7 @@ SYSTEM_ATTRIBUTES: Final = {
 
 
 def default_schema(value_format: str, with_handles: bool) -> "StructType":
-    """Returns the schema if the user gives none. Raises OptionError for json, whose fields are unknown."""
+    """Return the schema if the user gives none. Raise OptionError for json, whose fields are unknown."""
     from pyspark.sql import types
 
     if value_format == "json":
@@ -112,7 +112,7 @@ class Rows:
         return "attributes" in self.names
 
     def batch(self, messages: Sequence[Message], origin: Origin) -> tuple[Any, list[Rejected]]:
-        """Returns a record batch (None for no rows) and the rejects. Raises BadBody if on_parse_error is fail."""
+        """Return a record batch (None for no rows) and the rejects. Raise BadBody if on_parse_error is fail."""
         import pyarrow
 
         rejected: list[Rejected] = []
@@ -174,7 +174,7 @@ class Rows:
         return read_body
 
     def _arrow(self) -> Any:
-        """Returns the Arrow schema, which is made once in a worker and never sent to one."""
+        """Return the Arrow schema, which is made once in a worker and never sent to one."""
         if self._arrow_schema is None:
             self._arrow_schema = _arrow_schema(self._schema)
         return self._arrow_schema
@@ -243,7 +243,7 @@ def _system(name: str) -> Column:
 
 
 def _number(name: str, code: str, factor: int = 1) -> Column:
-    """Returns a column of numbers, which the attribute gives as decimal text; times are in milliseconds."""
+    """Return a column of numbers, which the attribute gives as decimal text; times are in milliseconds."""
 
     def column(page: Page, kind: Any) -> Any:
         try:
@@ -261,7 +261,7 @@ def _queue(page: Page, kind: Any) -> Any:
 
 
 def _same(name: str, code: str) -> Column:
-    """Returns a column of a number that all rows of a task have."""
+    """Return a column of a number that all rows of a task have."""
     return lambda page, kind: numbers(kind, code, [getattr(page.origin, name)] * len(page.messages))
 
 

@@ -66,7 +66,7 @@ class Backoff:
     _next_s: float = BACKOFF_S_MIN
 
     def wait(self) -> bool:
-        """Waits; returns False, without waiting, if the time is over."""
+        """Wait. Return False, without waiting, if the time is over."""
         now_s = self.clock.monotonic()
         if self._deadline_s is None:
             self._deadline_s = now_s + self.retry_s
@@ -119,7 +119,7 @@ class Sender:
     clock: Clock = time
 
     def send(self, batch: list[Outgoing]) -> None:
-        """Sends a batch; returns when each message is sent or rejected. Raises Failed."""
+        """Send a batch. Return when each message is sent or rejected. Raise Failed."""
         self.pace.wait(len(batch))
         self._send(batch, Backoff(self.retry_s, self.clock))
 
@@ -144,7 +144,7 @@ class Sender:
             self.counts.resent += len(waiting)
 
     def _call(self, batch: list[Outgoing]) -> list[tuple[Outgoing, Failure]]:
-        """Makes one SendMessageBatch call; returns the entries that failed, in order. Raises _BadEntry, Failed."""
+        """Make one SendMessageBatch call. Return the entries that failed, in order. Raise _BadEntry, Failed."""
         entries = [{"Id": str(number), **message.entry} for number, message in enumerate(batch)]
         self.counts.calls += 1
         try:
@@ -169,7 +169,7 @@ class Sender:
 
 
 def failure_of_entry(entry: dict[str, Any]) -> Failure:
-    """Returns why an entry of an answer's ``Failed`` failed. AWS calls throttling the sender's fault, too."""
+    """Return why an entry of an answer's ``Failed`` failed. AWS calls throttling the sender's fault, too."""
     code = str(entry.get("Code"))
     is_throttled = any(word in code for word in THROTTLING)
     return Failure(code, str(entry.get("Message", "")), bool(entry.get("SenderFault")) and not is_throttled)

@@ -59,12 +59,12 @@ class Write(Queue):
 
 
 def writer(options: Mapping[str, str], schema: "StructType", overwrite: bool = False) -> "SqsWriter":
-    """Returns the writer of ``df.write``. Raises OptionError for what cannot work, before any task starts."""
+    """Return the writer of ``df.write``. Raise OptionError for what cannot work, before any task starts."""
     return SqsWriter(plan_of(options, schema, overwrite))
 
 
 def stream_writer(options: Mapping[str, str], schema: "StructType", overwrite: bool = False) -> "SqsStreamWriter":
-    """Returns the writer of ``df.writeStream``. Raises OptionError."""
+    """Return the writer of ``df.writeStream``. Raise OptionError."""
     return SqsStreamWriter(plan_of(options, schema, overwrite))
 
 
@@ -99,7 +99,7 @@ def plan_of(options: Mapping[str, str], schema: "StructType", overwrite: bool) -
 
 
 def check_columns(types: Mapping[str, str]) -> str:
-    """Checks the columns; returns the one of the body. Raises OptionError."""
+    """Check the columns. Return the one of the body. Raise OptionError."""
     bodies = [name for name in BODY_COLUMNS if name in types]
     if len(bodies) != 1:
         raise OptionError(f"one column body or value is needed, the columns are {', '.join(types)}")
@@ -141,7 +141,7 @@ class Target:
 
     @classmethod
     def find(cls, settings: Queue, queue: str) -> "Target":
-        """Finds a queue by URL or name. Raises OptionError if it does not exist or the key is not known."""
+        """Find a queue by URL or name. Raise OptionError if it does not exist or the key is not known."""
         sqs = connect(settings.connection)
         try:
             url = queue if "://" in queue else sqs.get_queue_url(QueueName=queue)["QueueUrl"]
@@ -183,7 +183,7 @@ class Task:
             self._rejects = Rejects(plan.settings.reject_path, name)
 
     def run(self, rows: Iterable[Row]) -> Sent:
-        """Sends the rows; returns when each is sent or rejected. Raises Failed."""
+        """Send the rows. Return when each is sent or rejected. Raise Failed."""
         plan, settings, ids = self._plan, self._settings, self._ids
         for row in rows:
             try:
@@ -236,14 +236,14 @@ class Task:
 
 
 def rows_of(batches: Iterable["RecordBatch"], columns: tuple[str, ...]) -> Iterator[Row]:
-    """Yields the rows of record batches, read by column, which costs a third of what Spark's own rows do."""
+    """Yield the rows of record batches, read by column, which costs a third of what Spark's own rows do."""
     for batch in batches:
         values = [batch.column(name).to_pylist() for name in columns]
         yield from (dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True))
 
 
 def report(messages: Iterable[Any], **about: Any) -> None:
-    """Logs the sum of the counts of a write's tasks."""
+    """Log the sum of the counts of a write's tasks."""
     total = Counts()
     for message in messages:
         if isinstance(message, Sent):

@@ -57,10 +57,10 @@ class NoJava(RuntimeError):
 
 
 def session(**conf: object) -> "SparkSession":
-    """Returns a Spark session; ``spark_sql_shuffle_partitions=2`` sets ``spark.sql.shuffle.partitions``.
+    """Return a Spark session; ``spark_sql_shuffle_partitions=2`` sets ``spark.sql.shuffle.partitions``.
 
     ``master`` and ``name`` are short for spark_master and spark_app_name. Under spark-submit everything but
-    ``conf`` is spark-submit's choice. Raises NoJava.
+    ``conf`` is spark-submit's choice. Raise NoJava.
     """
     from pyspark.sql import SparkSession
 
@@ -79,7 +79,7 @@ def session(**conf: object) -> "SparkSession":
 
 
 def register(spark: "SparkSession") -> None:
-    """Makes ``format("sqs")`` known to a session, if elasticq came by --py-files.
+    """Make ``format("sqs")`` known to a session, if elasticq came by --py-files.
 
     Spark finds an installed format by itself, but does not look for one in what was submitted; and the driver's own
     processes for streaming sources do not get the submitted files on their path at all. ``session`` calls this.
@@ -88,7 +88,7 @@ def register(spark: "SparkSession") -> None:
 
 
 def submitted_source(place: str) -> "type[DataSource]":
-    """Returns the data source for processes that may not find elasticq without being told its place.
+    """Return the data source for processes that may not find elasticq without being told its place.
 
     A class in a function is pickled whole and not by its name: whoever gets it needs only pyspark to unpickle it.
     """
@@ -136,7 +136,7 @@ def setting_text(value: object) -> str:
 
 
 def prepare(master: str) -> None:
-    """Sets the variables by which pyspark starts its JVM and its workers; what is set already stays."""
+    """Set the variables by which pyspark starts its JVM and its workers; what is set already stays."""
     home = java_home()
     if home is not None:
         os.environ["JAVA_HOME"] = str(home)
@@ -157,7 +157,7 @@ def prepare(master: str) -> None:
 
 
 def java_home() -> Path | None:
-    """Returns the JAVA_HOME that Spark shall use; None if ``java`` of the PATH will do. Raises NoJava."""
+    """Return the JAVA_HOME that Spark shall use; None if ``java`` of the PATH will do. Raise NoJava."""
     if named := os.environ.get("JAVA_HOME"):
         if java_major(str(Path(named, "bin", "java"))) >= JAVA_MAJOR_MIN:
             return Path(named)
@@ -168,7 +168,7 @@ def java_home() -> Path | None:
 
 
 def java_major(java: str) -> int:
-    """Returns the major version, such as 17 for Java 17; 0 if this java does not run."""
+    """Return the major version, such as 17 for Java 17; 0 if this java does not run."""
     try:
         said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=VERSION_S_MAX, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -189,7 +189,7 @@ def packaged_java_home() -> Path:
 
 
 def java_directory() -> Path:
-    """Returns a directory in the user's cache, or one of this process if that cannot be written."""
+    """Return a directory in the user's cache, or one of this process if that cannot be written."""
     try:
         return cache_directory("java")
     except OSError:
@@ -197,7 +197,7 @@ def java_directory() -> Path:
 
 
 def wrapped(runtime: Path, cache: Path) -> Path:
-    """Returns a JAVA_HOME whose java leaves out the flag that its runtime does not know."""
+    """Return a JAVA_HOME whose java leaves out the flag that its runtime does not know."""
     wrapper = WRAPPER.format(java=shlex.quote(str(runtime / "bin" / "java")))
 
     def fill(made: Path) -> None:

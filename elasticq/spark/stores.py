@@ -26,22 +26,22 @@ class Store(Protocol):
     def read(self, name: str) -> bytes | None: ...
 
     def create(self, name: str, content: bytes) -> bool:
-        """Creates a file; returns False, and changes nothing, if it exists. Only for a store that is_exclusive."""
+        """Create a file. Return False, and changes nothing, if it exists. Only for a store that is_exclusive."""
         ...
 
     def put(self, name: str, content: bytes) -> None: ...
 
     def remove(self, name: str) -> None:
-        """Removes a file; harmless if it does not exist."""
+        """Remove a file; harmless if it does not exist."""
         ...
 
     def names(self, folder: str) -> list[str]:
-        """Returns the names of the files in a folder, sorted, without the folder; empty if there is no such folder."""
+        """Return the names of the files in a folder, sorted, without the folder; empty if there is no such folder."""
         ...
 
 
 def open_store(location: str) -> Store:
-    """Returns the store at a path or URL. Raises OptionError for a location that is none."""
+    """Return the store at a path or URL. Raise OptionError for a location that is none."""
     parts = urlsplit(location)
     if not location:
         raise OptionError("option walLocation is needed: a folder that driver and executors share, or s3://bucket/path")

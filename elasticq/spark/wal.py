@@ -72,7 +72,7 @@ class WriteAhead:
     # --- reading ----------------------------------------------------------------------------------
 
     def pages(self, share: Share) -> Iterator[list[Message]]:
-        """Yields the share's messages, the same ones in each run. Raises LogMissing, TooSlow, DamagedLog."""
+        """Yield the share's messages, the same ones in each run. Raise LogMissing, TooSlow, DamagedLog."""
         store = self._store()
         file = f"{share.name}/{share.batch}-{share.partition}{WAL}"
         content = store.read(file)
@@ -99,7 +99,7 @@ class WriteAhead:
         return winner
 
     def gather(self, store: Store, client: Client, share: Share, began_s: float) -> Received:
-        """Receives the share; messages that were read before are kept apart, for deletion. Raises TooSlow."""
+        """Receive the share; messages that were read before are kept apart, for deletion. Raise TooSlow."""
         now_s = self._environment.now_s
         sorter = Sorter(lambda: self._known_ids(store, share))
         taken = taken_bytes = 0
@@ -119,7 +119,7 @@ class WriteAhead:
         return sorter.received
 
     def _known_ids(self, store: Store, share: Share) -> set[str]:
-        """Returns the message ids of other shares of this batch, and of batches committed within the dedupe window.
+        """Return the message ids of other shares of this batch, and of batches committed within the dedupe window.
 
         Other .wal files do not count: one of a zombie holds messages that nobody has seen.
         """
@@ -138,7 +138,7 @@ class WriteAhead:
         return known
 
     def _give_back(self, client: Client, queue_url: str, received: Received) -> None:
-        """Makes the messages visible again, as another task was first; if this fails, they are after their timeout."""
+        """Make the messages visible again, as another task was first; if this fails, they are after their timeout."""
         try:
             self._in_batches(
                 client.change_message_visibility_batch, queue_url, received.handles(), {"VisibilityTimeout": 0}
@@ -149,7 +149,7 @@ class WriteAhead:
     # --- on the driver ------------------------------------------------------------------------------
 
     def commit(self, offset: Offset) -> None:
-        """Deletes the batch's messages; a repeated call is harmless."""
+        """Delete the batch's messages; a repeated call is harmless."""
         store = self._store()
         done = f"{offset.name}/{offset.batch}{IDS}"
         if committed_batch(store, offset.name) < offset.batch:
@@ -179,7 +179,7 @@ class WriteAhead:
     def _in_batches(
         self, call: Callable[..., Any], queue_url: str, handles: list[tuple[str, str]], members: dict[str, Any]
     ) -> list[str]:
-        """Calls in batches; returns the ids of messages whose entries failed for good. Others are tried again."""
+        """Call in batches. Return the ids of messages whose entries failed for good. Others are tried again."""
 
         def send(pending: list[tuple[str, str]]) -> list[str]:
             refused: list[str] = []
@@ -204,7 +204,7 @@ class WriteAhead:
         return [id_ for refused in self._environment.for_each(send, chunks) for id_ in refused]
 
     def _forget(self, store: Store, offset: Offset) -> None:
-        """Removes files of ids older than the window; the newest stays, as it says which batch is committed."""
+        """Remove files of ids older than the window; the newest stays, as it says which batch is committed."""
         batches = sorted(_committed(store, offset.name))
         oldest_s = self._environment.now_s() - self._options.dedupe_window
         for number, batch in enumerate(batches[:-1]):
@@ -214,7 +214,7 @@ class WriteAhead:
             store.remove(file)
 
     def renew(self, offset: Offset) -> None:
-        """Renews the messages in files for another visibility timeout; those still being received are not renewed."""
+        """Renew the messages in files for another visibility timeout; those still being received are not renewed."""
         store = self._store()
         client = self._client()
         for share in offset.shares():
@@ -229,7 +229,7 @@ class WriteAhead:
                 )
 
     def replayed(self, offset: Offset) -> list[Share]:
-        """Returns all shares of the batch: the log has them, however old."""
+        """Return all shares of the batch: the log has them, however old."""
         return offset.shares()
 
 
@@ -263,7 +263,7 @@ class Sorter:
 
 
 def committed_batch(store: Store, name: str) -> int:
-    """Returns the last batch whose messages are deleted; 0 if there is none."""
+    """Return the last batch whose messages are deleted; 0 if there is none."""
     return max(_committed(store, name), default=0)
 
 
@@ -272,7 +272,7 @@ def _committed(store: Store, name: str) -> list[int]:
 
 
 def batch_of(file: str) -> int:
-    """Returns the batch number with which a file's name begins."""
+    """Return the batch number with which a file's name begins."""
     return int(file.partition(".")[0].partition("-")[0])
 
 

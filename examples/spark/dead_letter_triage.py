@@ -63,7 +63,7 @@ def summary(letters: Any) -> Any:
 
 
 def replay(letters: Any, source_url: str, endpoint: str) -> int:
-    """Sends what was mended to the source queue and then deletes it; returns how many were deleted."""
+    """Send what was mended to the source queue and then deletes it. Return how many were deleted."""
     mended = letters.where("repaired is not null")
     sent = mended.selectExpr("repaired as body", "attributes", "messageGroupId")
     sent.write.format("sqs").mode("append").save(source_url)

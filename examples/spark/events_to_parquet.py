@@ -37,7 +37,7 @@ def event(minute: int) -> str:
 
 
 def run_once(spark: Any, queue_url: str, output: Path) -> int:
-    """Takes what is in the queue; returns how many events came too late."""
+    """Take what is in the queue. Return how many events came too late."""
     events = spark.readStream.format("sqs").schema(SCHEMA).option("valueFormat", "json").load(queue_url)
     query = (
         windowed(events)

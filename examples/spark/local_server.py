@@ -13,7 +13,7 @@ KEYS = {"AWS_ACCESS_KEY_ID": "000000000000", "AWS_SECRET_ACCESS_KEY": "secret", 
 
 @contextmanager
 def local_server() -> Iterator[str]:
-    """Its address. Sets keys in the environment if there are none; any key will do."""
+    """It address. Sets keys in the environment if there are none; any key will do."""
     for name, value in KEYS.items():
         os.environ.setdefault(name, value)
     command = [sys.executable, "-m", "elasticq", "server", "--memory", "--host", "127.0.0.1", "--port", "0"]
