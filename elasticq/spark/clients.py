@@ -45,7 +45,10 @@ def chosen(connection: Connection) -> str:
 
 
 def on_elasticq(connection: Connection) -> bool:
-    """Return whether the endpoint says that it is elasticq. It is asked once in a process, AWS never. Raise Unreachable."""
+    """Return whether the endpoint is elasticq. Raise Unreachable if it does not answer for retrySeconds.
+
+    A process asks an endpoint once, and never asks AWS.
+    """
     if not connection.endpoint:
         return False
     return bool(persist(lambda: is_elasticq(connection.endpoint), connection.retry_seconds))
