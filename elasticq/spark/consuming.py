@@ -4,9 +4,9 @@ A task receives a page of messages, calls the function on each, and deletes the 
 Meanwhile the task receives the next page. A thread renews the visibility of all messages of the task every third of the
 timeout, so a slow function keeps its messages.
 
-If the function raises an error, the task returns the message to the queue at once (visibility 0). If the same task gets
-that message again, it sets the message aside until the task ends. Otherwise one message that always fails would keep
-the task running for ever. On a FIFO queue, the later messages of the group share the fate of the failed one, which
+If the function raises an error, the task makes the message visible again at once. If the same task gets that message
+again, it sets the message aside until the task ends. Otherwise one message that always fails would keep the task
+running for ever. On a FIFO queue, the later messages of the group share the fate of the failed one, which
 keeps the group in order.
 """
 
