@@ -68,7 +68,7 @@ class Ids:
         occurrence = self._seen[digest]
         if occurrence == 0 and len(self._seen) >= OCCURRENCES_MAX:
             # Without its count, a repetition would get the id of the first one, and the queue would drop it.
-            raise BadRow(f"a task can tell {OCCURRENCES_MAX} messages apart: use more partitions or deduplicationId")
+            raise BadRow(f"a task can distinguish {OCCURRENCES_MAX} messages: use more partitions or deduplicationId")
         self._seen[digest] = occurrence + 1
         return hashlib.sha256(b"%b%b\0%d" % (self._prefix, digest, occurrence)).hexdigest()
 

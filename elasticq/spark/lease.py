@@ -85,7 +85,7 @@ class Leases:
         onLeaseExpired=fail, always raise LeaseLost.
         """
         said = (
-            f"the lease of batch {share.batch}, partition {share.partition} of {share.name} is over;"
+            f"the lease of batch {share.batch}, partition {share.partition} of {share.name} has ended;"
             " its messages are visible again and come in a later batch"
         )
         if call or self._options.on_lease_expired == "fail":

@@ -66,4 +66,4 @@ def _unframed(name: str, content: bytes) -> Any:
 def _binary(value: object) -> str:
     if isinstance(value, bytes):
         return b64encode(value).decode()
-    raise TypeError(f"{type(value).__name__} is not of a message")
+    raise TypeError(f"{type(value).__name__} cannot be part of a message")

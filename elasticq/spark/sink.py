@@ -135,7 +135,7 @@ def settings_of(options: Mapping[str, str], rows_name_queues: bool) -> Write:
         return replace(settings, queue_name="")
     settings = parse_queue(Write, options)
     if settings.queue_prefix:
-        raise OptionError("queuePrefix is for reading: a column queue tells where each row goes")
+        raise OptionError("queuePrefix is for reading: use a column queue, which names the queue of each row")
     return settings
 
 
@@ -294,7 +294,7 @@ class SqsStreamWriter(DataSourceStreamArrowWriter):
         assert context is not None
         query_id, batch_id = context.getLocalProperty(QUERY_ID), context.getLocalProperty(BATCH_ID)
         if query_id is None or batch_id is None:
-            raise Failed("Spark does not tell the query and the batch: a repeated batch would be sent twice")
+            raise Failed("Spark gives no id of the query or the batch, so a repeated batch would be sent twice")
         identity = Identity(query_id, batch_id, context.partitionId())
         return Task(self.plan, identity).run(rows_of(iterator, self.plan.columns))
 

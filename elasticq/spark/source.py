@@ -57,20 +57,20 @@ def mode_of(options: Read, environment: Environment) -> str:
     if environment.on_elasticq(options.connection):
         return "lease"
     if options.mode == "lease":
-        raise OptionError(f"mode=lease needs elasticq, and {options.endpoint or 'AWS'} is none: see mode=wal")
+        raise OptionError(f"mode=lease needs elasticq, which {options.endpoint or 'AWS'} is not: use mode=wal")
     if options.wal_location:
         _store_of(options, environment)
         return "wal"
     raise OptionError(
-        f"{options.endpoint or 'AWS'} has no leases as elasticq has: give walLocation, a folder that driver and"
-        " executors share or s3://bucket/path, for a write-ahead log (or ackMode=none or onRead)"
+        f"{options.endpoint or 'AWS'} is not elasticq and has no leases: give walLocation for a write-ahead log, a"
+        " folder that driver and executors share or s3://bucket/path (or use ackMode=none or onRead)"
     )
 
 
 def _store_of(options: Read, environment: Environment) -> None:
     store = environment.open_store(options.wal_location)
     if options.mode != "driver" and not store.is_exclusive:
-        raise OptionError("option walLocation: mode=wal needs a shared folder or s3://; this one does for mode=driver")
+        raise OptionError("option walLocation: mode=wal needs a shared folder or s3://; this one fits mode=driver only")
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):

@@ -167,7 +167,7 @@ def java_home() -> Path | None:
     if named := os.environ.get("JAVA_HOME"):
         if java_major(str(Path(named, "bin", "java"))) >= JAVA_MAJOR_MIN:
             return Path(named)
-        warnings.warn(f"JAVA_HOME is no Java {JAVA_MAJOR_MIN} or newer and is passed over", stacklevel=3)
+        warnings.warn(f"JAVA_HOME is no Java {JAVA_MAJOR_MIN} or newer and is ignored", stacklevel=3)
     if (found := shutil.which("java")) and java_major(found) >= JAVA_MAJOR_MIN:
         return None
     return packaged_java_home()

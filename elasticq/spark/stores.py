@@ -188,7 +188,7 @@ class ArrowFolder:
             return None
 
     def create(self, name: str, content: bytes) -> bool:
-        raise OptionError("option walLocation: mode=wal needs a shared folder or s3://; this one does for mode=driver")
+        raise OptionError("option walLocation: mode=wal needs a shared folder or s3://; this one fits mode=driver only")
 
     def put(self, name: str, content: bytes) -> None:
         target = f"{self._root}/{name}"

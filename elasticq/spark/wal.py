@@ -86,7 +86,7 @@ class WriteAhead:
 
     def _first(self, store: Store, share: Share, file: str) -> bytes:
         if share.mode == "driver":
-            raise LogMissing(f"{file} is not there: do driver and executors see the same walLocation?")
+            raise LogMissing(f"{file} does not exist: do driver and executors see the same walLocation?")
         if committed_batch(store, share.name) >= share.batch:
             raise LogMissing(f"batch {share.batch} of {share.name} is committed: this task came too late")
         client = self._client()
@@ -97,7 +97,7 @@ class WriteAhead:
         self._give_back(client, share.queue_url, received)
         winner = store.read(file)
         if winner is None:
-            raise LogMissing(f"{file} was there and is gone: batch {share.batch} was committed meanwhile")
+            raise LogMissing(f"{file} existed and was removed: batch {share.batch} was committed meanwhile")
         return winner
 
     def gather(self, store: Store, client: Client, share: Share, began_s: float) -> Received:

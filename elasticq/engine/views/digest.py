@@ -70,7 +70,7 @@ def delivery_digest(state: State, now_ms: int) -> bytes:
 
 
 def digest_part(state: State, now_ms: int, after: Position, until: Position | None = None) -> Part:
-    """Hash the rows after ``after``, up to and including ``until``. until: None: as many rows as a part may have."""
+    """Hash the rows after ``after``, up to and including ``until``. until: [] for all rows; None: one part."""
     hashed = blake2b(digest_size=16)
     end = _rank(until or [])
     cost = size_bytes = 0
@@ -134,7 +134,7 @@ def _number(after: Position) -> int:
 
 
 def _sorted_from(numbers: Iterable[int], after: Position) -> list[int]:
-    """Return the sorted numbers, from the first element of ``after`` on. The numbers are nearly sorted, so it is fast."""
+    """Return the sorted numbers from the first element of ``after`` on. Nearly sorted input makes it fast."""
     ordered = sorted(numbers)
     return ordered[bisect_left(ordered, _number(after)) :]
 
