@@ -1,8 +1,8 @@
 """The execution of commands: the table of handlers, and the answers to an SDK's retries.
 
 A call that changed something adds one row to the history of calls, in the same entry as its mutations. So does a call
-that changed nothing and succeeded, such as a delete of a missing message: a later retry might be refused. A read, an
-empty receive and a refused call add no row. Their retries run again.
+that changed nothing and succeeded, such as a delete of a missing message. Otherwise a later retry might be refused. A
+read, an empty receive and a refused call add no row. Their retries run again.
 """
 
 from collections.abc import Callable

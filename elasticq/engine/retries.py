@@ -85,7 +85,7 @@ class First:
         return [(at, entry.id or "") for at, entry in enumerate(self.command.entries) if entry.id not in failed]
 
     def ids_of(self, queue_id: int, sequence: int) -> tuple[str, str | None]:
-        """Return MessageId and SequenceNumber of a sent message. They are known after a delete of message and queue."""
+        """Return MessageId and SequenceNumber of a sent message. Message and queue may be deleted."""
         has_number = kind_named((self.command.queue_url or "").rstrip("/")).has_sequence_numbers
         return self.state.identity.message_id(queue_id, sequence), sequence_number(sequence) if has_number else None
 
@@ -109,7 +109,7 @@ def record(call: c.Call, result: Result, facts: Facts, now_ms: int) -> m.Invocat
     detail = (
         compress(detail, 1) if len(detail) > _PACKED_FROM_BYTES else detail
     )  # 1,000 messages need 2 kB instead of 20 kB
-    # The history counts from the time after an advance of the clock, because a retry comes later.
+    # An advance of the clock is recorded with the new time. With the old one, a retry might find it forgotten.
     recorded_ms = result.time_ms if isinstance(result, ClockResult) else now_ms
     return m.InvocationRecorded(call.invocation, recorded_ms, 0, 0, detail)
 

@@ -14,7 +14,7 @@ from elasticq.node.outputs import Ticket
 from elasticq.node.safe_execution import SafeExecutor
 from elasticq.replication.replica import Replica
 
-PART_MS: Final = 10  # between two parts, so that calls are served in between
+PART_MS: Final = 10  # pause between two parts, in which the member serves calls
 
 
 class Comparison:

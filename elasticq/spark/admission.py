@@ -6,7 +6,7 @@ from elasticq.spark.offsets import Part
 from elasticq.spark.options import Read
 from elasticq.spark.queues import Backlog
 
-RATE_SAVED_S = 60  # after an idle time, a batch may hold the messages of at most a minute
+RATE_SAVED_S = 60  # after a longer idle time, a batch still gets the messages of a minute only
 
 
 class Admission:
@@ -28,7 +28,7 @@ class Admission:
     def amount(self, backlogs: Sequence[Backlog], limit: int | None, is_fifo: bool) -> int:
         """Return how many messages the next batch may have, or 0 if it must wait or there are no more.
 
-        limit: Spark's limit; None or 0: none. is_fifo: whether a queue is a FIFO queue.
+        limit: Spark's limit; None or 0: none. is_fifo: whether any of the queues is a FIFO queue.
         """
         readable = sum(backlog.readable for backlog in backlogs)
         if self._target is not None:
@@ -80,7 +80,7 @@ def divided(
 ) -> tuple[Part, ...]:
     """Divide a batch among its queues, in proportion to their backlogs. Each queue with a backlog gets a task.
 
-    share_messages_max: the most messages of a task.
+    share_messages_max: the largest number of messages for a task.
     """
     waiting = [(url, backlog.readable) for url, backlog in backlogs if backlog.readable]
     readable = sum(count for _, count in waiting)

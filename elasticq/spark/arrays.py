@@ -38,7 +38,7 @@ def binaries(values: Sequence[bytes | None]) -> Any:
 
 
 def _joined(kind: Any, values: Sequence[Any], data: bytes) -> Any:
-    """Return the array of the values. data: their concatenation, in which a value takes its own length."""
+    """Return an array of the values. data: their bytes, one value after another, each as long as its value."""
     import pyarrow
 
     offsets = array("i", accumulate(map(len, values), initial=0))

@@ -61,7 +61,7 @@ class Pushdown:
 
 
 class BatchReader(DataSourceReader):
-    """Plans a batch read on the driver, and reads on executors."""
+    """The reader of a batch. It plans on the driver; pickled copies of it read on executors."""
 
     def __init__(self, options: Read, schema: "StructType", environment: Environment | None = None) -> None:
         self._environment = environment = environment or Environment()

@@ -32,7 +32,7 @@ def decode(body: str) -> Any:
 def json_reader(kind: "DataType") -> Reader:
     """Return a function that converts a JSON value to one that Arrow accepts for the type, and null to None.
 
-    The function raises BadBody for a value that does not fit. This function raises it for an unsupported type.
+    The returned function raises BadBody for a value that does not fit. For an unsupported type, this call raises it.
     """
     read = _reader(kind)
 

@@ -37,7 +37,7 @@ def connect(connection: Connection) -> Client:
 
 
 def chosen(connection: Connection) -> str:
-    """Return the kind of client for a connection: ``light`` or ``boto3``. Raise Unreachable if auto finds no server."""
+    """Return the kind of client for a connection: ``light`` or ``boto3``. Raise Unreachable."""
     if connection.client != "auto":
         return connection.client
     return "light" if on_elasticq(connection) else "boto3"

@@ -6,7 +6,7 @@ timeout, so a slow function keeps its messages.
 
 If the function raises an error, the task makes the message visible again at once. If the same task gets that message
 again, it sets the message aside until the task ends. Otherwise one message that always fails would keep the task
-running for ever. On a FIFO queue, the later messages of the group share the fate of the failed one, which
+running for ever. On a FIFO queue, the later messages of the group are treated like the failed one, which
 keeps the group in order.
 """
 
@@ -193,7 +193,7 @@ def column_of(kind: str, value: Any) -> Any:
 
 
 class Task:
-    """The loop of one task. Only ``_renew`` and the receives run in other threads."""
+    """A task of ``consume``. Only ``_renew`` and the receives run in other threads."""
 
     def __init__(self, work: Work, client: Any, pages: Pages, wait_s: int, until: Until, partition: int) -> None:
         self._work = work
@@ -233,7 +233,7 @@ class Task:
             self.counts.received += len(messages)
             if not messages and self._until.empty:
                 return
-            # This receive runs during the work on the current page.
+            # With prefetch, this receive runs during the work on the current page.
             coming = self._ask(receiver) if self._work.settings.prefetch else None
             self._page_done(messages)
             if not self._work.settings.prefetch:
@@ -274,7 +274,7 @@ class Task:
         started_s = time.monotonic()
         done: list[str] = []
         back: list[str] = []
-        groups: dict[str, list[str]] = {}  # FIFO: the list that takes the rest of a group with a failed message
+        groups: dict[str, list[str]] = {}  # FIFO: by group with a failed message, the list for its later ones
         batch = self._pages.size_max
         for message in messages:
             handle = message["ReceiptHandle"]
@@ -329,7 +329,7 @@ class Task:
             self.counts.given_back += len(entries)
 
     def _batches(self, handles: list[str]) -> Iterator[list[dict[str, Any]]]:
-        """Stop renewing the messages. Yield the entries of each call about them."""
+        """Stop the renewal of the messages, then yield the entries of one batch call after another."""
         with self._lock:
             for handle in handles:
                 self._held.pop(handle, None)

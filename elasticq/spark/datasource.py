@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class DefaultSource(DataSource):
     """The data source. Spark finds this class through the module pyspark_elasticq.
 
-    ``options`` ignores the case of names, which a dict made of it would not. Spark sends this object to every task
+    Names in ``options`` are case-insensitive, so methods pass it on as it is. Spark sends this object to every task
     together with the reader, so each method imports what it needs.
     """
 

@@ -12,8 +12,8 @@ REASON_CHARACTERS: Final = 500
 class DeadLetters:
     """The sender of messages whose bodies do not fit, with the reason as an attribute.
 
-    It sends before the batch is committed. So no message is lost, but a retried task sends its messages again. Raise
-    OptionError without deadLetterQueue.
+    It sends before the batch is committed. So no message is lost, but a retried task sends its messages again. The
+    constructor raises OptionError without deadLetterQueue.
     """
 
     def __init__(self, options: Read, environment: Environment) -> None:

@@ -20,7 +20,8 @@ def received_batch(
 ) -> Offset | None:
     """Receive a batch and write it to the log. Return its offset, or None if the queues are empty.
 
-    draft: the offset as it is planned. Raise TooSlow if receiving took too much of the visibility timeout.
+    draft: the offset with the planned numbers of messages. Raise TooSlow if receiving took too much of the visibility
+    timeout.
     """
     began_s = environment.now_s()
     parts: list[Part] = []

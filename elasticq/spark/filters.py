@@ -27,7 +27,7 @@ class Narrowed:
     until_ms: int | None = None
 
     def members(self) -> dict[str, Any]:
-        """Return the members of a peek for the group and the times. The queues are no part of it."""
+        """Return the members of a peek for the group and the times. The reader itself chooses the queues."""
         found = {"MessageGroupId": self.group, "SentFromMs": self.from_ms, "SentUntilMs": self.until_ms}
         return {name: value for name, value in found.items() if value is not None}
 

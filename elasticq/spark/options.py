@@ -99,12 +99,12 @@ def name_of(known: "Field[Any]") -> str:
 
 @dataclass(frozen=True)
 class Connection:
-    """How and as whom to reach the server. It is hashable: one client is kept for each."""
+    """The endpoint, the region and the credentials of a client. It is the key under which clients are kept."""
 
     endpoint: str = option(text, "", "address of the server; AWS's own for the region if it is not given")
-    region: str = option(text, "", "AWS region; else that of the environment or the profile")
+    region: str = option(text, "", "AWS region; by default that of the environment or the profile")
     profile: str = option(text, "", "profile of the AWS configuration files")
-    access_key_id: str = option(text, "", "key; else found as boto3 finds it")
+    access_key_id: str = option(text, "", "key; by default the one that boto3 finds")
     secret_access_key: str = option(text, "", "secret of the key", secret=True)
     session_token: str = option(text, "", "token of a temporary key", secret=True)
     client: str = option(choice("auto", "boto3", "light"), "auto", "auto: light on elasticq, boto3 elsewhere")
@@ -123,7 +123,7 @@ class Queue(Connection):
 
     @property
     def connection(self) -> Connection:
-        """Return the options of the connection only. Queues of one server share a client by it."""
+        """Return only the options of the connection, so that queues of one server share a client."""
         return Connection(**{known.name: getattr(self, known.name) for known in fields(Connection)})
 
 

@@ -136,7 +136,7 @@ class Planner:
         start, end = from_json(start_json), from_json(end_json)
         if (start.name, start.batch) == (end.name, end.batch):
             return []
-        self.commit(start)  # Spark 4.1 first gives ``start`` here; after a restart, ``start`` has another name
+        self.commit(start)  # Spark 4.1 first gives ``start`` here, with the old name after a restart
         self._last = end
         if not end.parts:
             return []
@@ -150,7 +150,7 @@ class Planner:
         return shares
 
     def commit(self, offset: Offset) -> None:
-        """Delete the batch's messages, unless this process has done so."""
+        """Commit a batch: delete its messages, unless this process has done so."""
         if offset.batch == 0 or offset == self._committed:
             return
         if self._heartbeat is not None:

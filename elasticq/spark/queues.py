@@ -80,7 +80,7 @@ def backlog_of(client: Client, queue_url: str, endpoint: str) -> Backlog:
 
 
 def explained(error: Exception, wanted: str, endpoint: str) -> Exception:
-    """Return a QueueError that names the options to check. Return other errors than the clients' unchanged."""
+    """Return a QueueError that names the options to check. Return an error of another kind unchanged."""
     where = endpoint or "AWS"
     if isinstance(error, Unreachable):
         return QueueError(f"{where} does not answer: {error}; see options endpoint, region and retrySeconds")

@@ -17,7 +17,7 @@ class DamagedLog(RuntimeError):
 
 @dataclass
 class Received:
-    """The messages that a task received. redelivered: older messages, which become no rows but are deleted, too."""
+    """The messages that a task received. redelivered: messages that were read before. The commit only deletes them."""
 
     messages: list[Message] = field(default_factory=list)
     redelivered: list[tuple[str, str]] = field(default_factory=list)  # message id, receipt handle
@@ -32,7 +32,7 @@ def encode(received: Received) -> bytes:
 
 
 def decode(name: str, content: bytes) -> Received:
-    """Return the messages in a file's content. Raise DamagedLog. name: for the error."""
+    """Return the messages in a file's content. Raise DamagedLog. name: the file, for the error text."""
     value = _unframed(name, content)
     for message in value["messages"]:
         for attribute in message.get("MessageAttributes", {}).values():

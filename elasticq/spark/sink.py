@@ -89,7 +89,7 @@ def plan_of(options: Mapping[str, str], schema: "StructType", overwrite: bool) -
     types = {field.name: field.dataType.simpleString() for field in schema.fields}
     body_column = check_columns(types)
     settings = settings_of(options, "queue" in types)
-    # As with Kafka's topic, the option wins over the column. A frame read from one queue can so go to another queue.
+    # As with Kafka's topic, the option wins over the column. So a frame from one queue can go to another.
     queue = settings.queue_url or settings.queue_name
     if queue:
         queue = Target.find(settings, queue).url
@@ -130,7 +130,7 @@ def check_columns(types: Mapping[str, str]) -> str:
 def settings_of(options: Mapping[str, str], rows_name_queues: bool) -> Write:
     given = {name.lower() for name, value in options.items() if value}
     if rows_name_queues and not given & {"path", "queueurl", "queuename", "queueprefix"}:
-        # parse_queue needs a queue, and finds the endpoint, also in the environment.
+        # parse_queue also finds the endpoint, but needs the name of a queue.
         settings = parse_queue(Write, {**options, "queueName": "-"})
         return replace(settings, queue_name="")
     settings = parse_queue(Write, options)

@@ -145,7 +145,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         settle()
 
     def _delivery(self, mode: str) -> "Leases | WriteAhead | Plain":
-        """Return the object that reads in a mode. A replayed batch may have another mode than the query has today."""
+        """Return the object that reads in a mode. A replayed batch may have another mode than the query."""
         if mode == "lease":
             return Leases(self._options, self._receives, self._environment)
         if mode in ("wal", "driver"):

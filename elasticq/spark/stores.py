@@ -2,7 +2,7 @@
 
 Two tasks may read the same share: a task and its retry or speculative copy. ``create`` lets only the first one write
 its file, even if tasks die. A folder does this by link(2), and S3 by a conditional put. Other file systems cannot do
-it. They suffice for mode=driver, which has only one writer.
+it. They are enough for mode=driver, which has only one writer.
 """
 
 import os

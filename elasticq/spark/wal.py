@@ -7,8 +7,8 @@ Messages are written to the log before Spark gets rows of them. The files are in
     BATCH.plan            mode=driver: all files of the batch are written; the file holds the batch's offset
 
 A commit deletes the messages by the receipt handles in the batch's files, then writes BATCH.ids, then removes the
-files. A task receives nothing for a batch that has a .ids file. Such a late task belongs to an executor that Spark gave
-up. Nobody would read the messages in its file, and a repeated commit would delete them.
+files. A task receives nothing for a batch that has a .ids file. Such a late task runs on an executor that Spark has
+replaced. Nobody would read the messages in its file, and a repeated commit would delete them.
 """
 
 import logging
@@ -184,7 +184,7 @@ class WriteAhead:
     def _in_batches(
         self, call: Callable[..., Any], queue_url: str, handles: list[tuple[str, str]], members: dict[str, Any]
     ) -> list[str]:
-        """Make a batch call for each 10 handles. Return the ids of messages that the server refused.
+        """Call ``call`` for batches of 10 handles. Return the ids of messages that the server refused.
 
         handles: message ids and receipt handles. Retry entries that failed by the server's fault for retrySeconds, then
         raise SqsError.
@@ -223,7 +223,7 @@ class WriteAhead:
             store.remove(file)
 
     def renew(self, offset: Offset) -> None:
-        """Renew the messages in the batch's files for a visibility timeout, but not those that tasks still receive."""
+        """Renew the messages in the batch's files for another visibility timeout. Skip files not yet written."""
         store = self._store()
         client = self._client()
         for share in offset.shares():

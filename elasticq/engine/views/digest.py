@@ -20,7 +20,7 @@ from elasticq.engine.stored.invocations import Invocations
 from elasticq.engine.stored.mutations import MessageStored
 
 PART_ROWS: Final = 2_000
-PART_BYTES: Final = 1_048_576  # of encoded rows; a row more may be as long as an entry of the log
+PART_BYTES: Final = 1_048_576  # of encoded rows; the last row of a part may exceed it by the size of a log entry
 _STEP: Final = 128  # so many sequences without a row cost about as much as a row
 _BUCKETS: Final = 16  # so many empty buckets of a history cost about as much as a row
 
