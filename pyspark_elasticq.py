@@ -1,4 +1,4 @@
-"""Spark imports every module named pyspark_*: so ``format("sqs")`` is there without a call to register it."""
+"""The entry point of ``format("sqs")``. Spark imports all modules named pyspark_*, so nobody has to register it."""
 
 from elasticq.spark.datasource import DefaultSource
 

@@ -1,8 +1,8 @@
-"""The execution of a command: the table of handlers, and the answer to an SDK's retry.
+"""The execution of commands: the table of handlers, and the answers to an SDK's retries.
 
 A call that changed something adds one row to the history of calls, in the same entry as its mutations. So does a call
-that changed nothing and succeeded, such as a delete of a missing message: a later retry might be refused. A read, an
-empty receive and a refused call add no row. Their retries run again.
+that changed nothing and succeeded, such as a delete of a missing message. Otherwise a later retry might be refused. A
+read, an empty receive and a refused call add no row. Their retries run again.
 """
 
 from collections.abc import Callable
@@ -134,7 +134,7 @@ _STORED: Final = m.MessageStored
 def execute(state: State, call: c.Call, context: ExecutionContext) -> Outcome:
     """Return the result of a call and the mutations to apply. Raise the SqsError that the client gets.
 
-    The state is not changed. A retry gets the answer of the first attempt.
+    The function does not change the state. A retry gets the answer of the first attempt.
     """
     command = call.command
     if call.origin is not None:
@@ -160,9 +160,9 @@ def execute(state: State, call: c.Call, context: ExecutionContext) -> Outcome:
 
 
 def _check_history(state: State, command: c.Command, context: ExecutionContext) -> None:
-    """Raise RequestThrottled for a send that the history cannot record: its retry would be a second message.
+    """Raise RequestThrottled for a send or publish that the history cannot record.
 
-    Any other call may run twice.
+    Its retry would store a second message. Any other call may run twice.
     """
     if isinstance(command, (c.SendMessage, c.SendMessageBatch, t.Publish, t.PublishBatch)) and (
         state.invocations.is_full(context.now_ms)
@@ -175,7 +175,10 @@ def _check_history(state: State, command: c.Command, context: ExecutionContext) 
 
 
 def seal_or_answer(state: State, call: c.Call, context: ExecutionContext) -> Outcome:
-    """Return the answer of a leased receive that found nothing and waits no longer. Raise SqsError, ContentsMissing."""
+    """Return the answer of a leased receive at the end of its wait, and the mutations to apply.
+
+    Raise SqsError, or ContentsMissing if contents are on disk only.
+    """
     if call.origin is not None:
         access.check(state, call, context)
     return leases.seal_or_answer_lease(state, call, context)

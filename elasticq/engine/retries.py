@@ -56,14 +56,14 @@ from elasticq.model.topic_results import (
 Pairs = list[tuple[int, int]]
 Facts = tuple[Pairs, list[BatchError]]
 FORGOTTEN: Final = "The entry failed at the first attempt of this call."
-"""The message of a failed entry in a repeated answer, if the history has no room for the first one."""
+"""The message of a failed entry in a repeated answer, if the first one was too long for the history."""
 _PACKED_FROM_BYTES: Final = 512
 _PACKED: Final = compress(b"")[:1]
 _decoder: msgspec.msgpack.Decoder[Facts] = msgspec.msgpack.Decoder(Facts)
 
 
 class First:
-    """The first attempt of a call, as its retry sees it: the command, and what the history stores of the answer."""
+    """The first attempt of a call, as its retry sees it: the command, and the facts that the history stores."""
 
     __slots__ = ("call", "command", "context", "failures", "pairs", "queue_id", "sequence", "state")
 
@@ -80,12 +80,12 @@ class First:
             self.pairs, self.failures = _decoder.decode(decompress(detail) if detail[:1] == _PACKED else detail)
 
     def succeeded(self) -> list[tuple[int, str]]:
-        """Return place and id of each entry of the batch that did not fail."""
+        """Return the index and the id of each entry of the batch that did not fail."""
         failed = {failure.id for failure in self.failures}
         return [(at, entry.id or "") for at, entry in enumerate(self.command.entries) if entry.id not in failed]
 
     def ids_of(self, queue_id: int, sequence: int) -> tuple[str, str | None]:
-        """Return MessageId and SequenceNumber of a sent message. It may be gone, and so may its queue."""
+        """Return MessageId and SequenceNumber of a sent message. Message and queue may be deleted."""
         has_number = kind_named((self.command.queue_url or "").rstrip("/")).has_sequence_numbers
         return self.state.identity.message_id(queue_id, sequence), sequence_number(sequence) if has_number else None
 
@@ -99,30 +99,31 @@ def _is_kept(result: Result, mutations: list[m.Mutation]) -> bool:
 
 
 def record(call: c.Call, result: Result, facts: Facts, now_ms: int) -> m.InvocationRecorded:
-    """Return the row of a call in the history. Many or long failures lose their messages, which repeat the request."""
+    """Return the row of a call in the history. Failures with too many bytes lose their messages."""
     if isinstance(result, PublishResult):
         return m.InvocationRecorded(call.invocation, now_ms, result.topic, result.number)
     pairs, failures = facts
     if failures and len(msgspec.msgpack.encode(failures)) > limits.INVOCATION_FAILURES_BYTES_MAX:
         failures = [BatchError(each.id, each.code, FORGOTTEN, each.sender_fault) for each in failures]
-    detail = msgspec.msgpack.encode([pairs, failures])  # begins with msgpack's byte for an array, unless compressed
+    detail = msgspec.msgpack.encode([pairs, failures])  # the first byte shows whether the row is compressed
     detail = (
         compress(detail, 1) if len(detail) > _PACKED_FROM_BYTES else detail
-    )  # 2 kB instead of 20 for 1,000 messages
-    recorded_ms = result.time_ms if isinstance(result, ClockResult) else now_ms  # a retry comes after the new time
+    )  # 1,000 messages need 2 kB instead of 20 kB
+    # An advance of the clock is recorded with the new time. With the old one, a retry might find it forgotten.
+    recorded_ms = result.time_ms if isinstance(result, ClockResult) else now_ms
     return m.InvocationRecorded(call.invocation, recorded_ms, 0, 0, detail)
 
 
 def _no_facts(_command: c.Command, _result: Result, _mutations: list[m.Mutation]) -> Facts:
-    """Return nothing: the command alone gives the answer."""
+    """Return no facts, because the answer follows from the command."""
     return [], []
 
 
 def _facts_of_batch_sent(_: c.Command, result: SendMessageBatchResult, mutations: list[m.Mutation]) -> Facts:
     """Return the queue id and the sequence of each accepted entry."""
     stored = [x for x in mutations if isinstance(x, m.MessageStored)]
-    del stored[len(result.successful) :]  # copies for other queues
-    if result.successful[0].sequence_number is not None:  # FIFO: a duplicate stored nothing
+    del stored[len(result.successful) :]  # the others are copies in other queues
+    if result.successful[0].sequence_number is not None:  # FIFO: a duplicate has no MessageStored
         numbers = [int(entry.sequence_number or 0) for entry in result.successful]
         return [(stored[0].queue_id, number) for number in numbers], result.failed
     if result.successful[0].sequence:  # a standard queue with an idempotency window has duplicates, too
@@ -144,15 +145,15 @@ def _facts_of_task(_: c.Command, _result: MoveTaskStartedResult, mutations: list
     return [(0, task.number)], []
 
 
-# --- answers made again -------------------------------------------------------------------
+# --- repeated answers -------------------------------------------------------------------
 
 
 def received(
     state: State, call: c.Call, command: c.ReceiveMessage, known: Recorded, context: ExecutionContext
 ) -> Outcome:
-    """Return the messages of the first answer again; none if the queue is gone.
+    """Return the messages of the first answer that are still in flight under it; none if the queue is gone.
 
-    Raise ContentsMissing, and the errors of a consumer group's fence.
+    Raise ContentsMissing if contents are on disk only. Raise the errors of a consumer group's fence.
     """
     if command.elasticq_group is not None:
         fence.check(state, call, named_queue(state, call, command.queue_url), command, context.now_ms)
@@ -207,11 +208,11 @@ def _batch_published(first: First) -> Result:
 
 
 class Retry:
-    """How retries of one command are answered.
+    """The rule by which retries of one command are answered.
 
-    repeat: returns the first answer again.
-    facts: returns what the row in the history stores for that.
-    is_kept: returns whether a call gets a row. A retry of a call without a row runs again.
+    repeat: returns the answer of the first attempt again.
+    facts: returns what the history stores, so that ``repeat`` can do it.
+    is_kept: returns whether the history gets a row for a call. Without a row, a retry runs again.
     """
 
     __slots__ = ("facts", "is_kept", "repeat")

@@ -1,6 +1,6 @@
-"""The comparisons of all members' rows that a master carries out, one at a time and in parts.
+"""The comparisons of all members' rows, which the master runs one at a time and in parts.
 
-The parts keep each member's loop free for calls.
+Between two parts, each member serves calls.
 """
 
 from typing import Final
@@ -14,14 +14,14 @@ from elasticq.node.outputs import Ticket
 from elasticq.node.safe_execution import SafeExecutor
 from elasticq.replication.replica import Replica
 
-PART_MS: Final = 10  # between two parts, so that calls are served in between
+PART_MS: Final = 10  # pause between two parts, in which the member serves calls
 
 
 class Comparison:
-    """The comparison in progress, and the orders that wait for the next one.
+    """The comparison in progress, and the operators' orders that wait for the next one.
 
-    Each part is proposed once the part before it is committed. An order gets a comparison that begins after the order
-    came.
+    The master proposes a part once the previous part is committed. The comparison for an order begins after the order
+    arrived.
     """
 
     __slots__ = (
@@ -55,7 +55,7 @@ class Comparison:
         self._at_ms = 0
 
     def order(self, ticket: Ticket, now_ms: int) -> None:
-        """Begin a comparison now, or when the one in progress is finished."""
+        """Begin a comparison now, or after the one in progress."""
         self._waiting.append(ticket)
         if not self._number:
             self._begin(now_ms)
@@ -70,7 +70,7 @@ class Comparison:
             self._propose(now_ms)
 
     def next_at_ms(self) -> int | None:
-        """Return the time of the next part; None without one."""
+        """Return the time of the next part in milliseconds, or None if no comparison is in progress."""
         return self._at_ms if self._number else None
 
     def lost_mastership(self) -> None:
@@ -92,7 +92,7 @@ class Comparison:
         self._voter_changes.keep_promises()  # in a memory-only cluster of one the entry is committed already
 
     def _propose(self, now_ms: int) -> None:
-        """Compute the digest of the next part of the rows, and propose it in an entry."""
+        """Compute the digest of the next part, and propose an entry that makes all members compute theirs."""
         journal = self._journal
         time_ms = journal.stamp_command(now_ms)
         if journal.is_open:

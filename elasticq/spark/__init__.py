@@ -1,7 +1,6 @@
-"""Spark reads and writes queues: ``format("sqs")``, ``consume``, ``run_forever``, ``session``.
+"""The Spark integration: ``format("sqs")``, ``consume``, ``run_forever``, ``session``.
 
-A name is imported when it is first used: each fresh worker of Spark imports this package, and a reader needs little of
-it.
+Each name is imported at its first use, because every new Spark worker imports this package and needs little of it.
 """
 
 from typing import TYPE_CHECKING, Final
@@ -35,6 +34,6 @@ _PLACES: Final = {
     "session": "starting",
     "watched": "forever",
 }
-"""Which module of this package has a name."""
+"""The module of this package that defines each name."""
 
 __getattr__, __dir__ = lazily.names(globals(), _PLACES)

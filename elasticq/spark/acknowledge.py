@@ -1,7 +1,6 @@
-"""Deletes the messages of a frame by their receipt handles: for reads with ackMode=none.
+"""The deletion of a frame's messages by their receipt handles, for reads with ackMode=none.
 
-``ack`` is for a batch read, ``for_each_batch_delete`` makes the function of a stream's foreachBatch out of one that
-only handles the frame.
+``ack`` is for batch reads. ``for_each_batch_delete`` is for streams with foreachBatch.
 """
 
 import json
@@ -22,10 +21,11 @@ NEEDED = ("queue", "receiptHandle")
 
 
 def ack(frame: "DataFrame", **options: Any) -> "DataFrame":
-    """Deletes each message of the frame (columns queue, receiptHandle) at once; returns counts per queue.
+    """Delete the messages of a frame at once. Return a row of counts for each queue and task (``COUNTS_SCHEMA``).
 
-    A message whose visibility timeout has ended may be somebody else's again: its handle counts as failed.
-    The frame is computed again if it is not persisted, and a queue read again gives other messages: persist it.
+    The frame needs the columns queue and receiptHandle; else raise OptionError. Persist the frame before: otherwise
+    Spark computes it again, and a second read gives other messages. A handle whose visibility timeout has ended may
+    count as failed. options: those of the connection.
     """
     if missing := sorted(set(NEEDED) - set(frame.columns)):
         raise OptionError(f"column {missing[0]} is needed: read with ackMode=none and keep queue and receiptHandle")
@@ -38,7 +38,10 @@ def ack(frame: "DataFrame", **options: Any) -> "DataFrame":
 def for_each_batch_delete(
     handle: "Callable[[DataFrame, int], object]", **options: Any
 ) -> "Callable[[DataFrame, int], None]":
-    """Returns a function for ``writeStream.foreachBatch``: it calls ``handle``, then deletes the batch's messages."""
+    """Return a function for ``writeStream.foreachBatch``. It calls ``handle``, then deletes the batch's messages.
+
+    If ``handle`` raises an error, it deletes nothing.
+    """
 
     def handle_and_delete(frame: "DataFrame", batch_id: int) -> None:
         frame.persist()
@@ -53,7 +56,7 @@ def for_each_batch_delete(
 
 @dataclass(frozen=True)
 class Deleting:
-    """The function for mapInArrow: it takes receipt handles and yields the counts of each queue."""
+    """The function that mapInArrow runs in each task. It deletes messages and yields counts for each queue."""
 
     connection: Connection
 

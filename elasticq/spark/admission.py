@@ -1,4 +1,4 @@
-"""Decides how many messages the next batch takes: by backlog, limits, rate, minimum, and the target of availableNow."""
+"""The number of messages of the next batch, by backlog, limits, rate, minimum and the target of availableNow."""
 
 from collections.abc import Callable, Sequence
 
@@ -6,27 +6,30 @@ from elasticq.spark.offsets import Part
 from elasticq.spark.options import Read
 from elasticq.spark.queues import Backlog
 
-RATE_SAVED_S = 60  # an idle minute is made up for, not an idle night
+RATE_SAVED_S = 60  # after a longer idle time, a batch still gets the messages of a minute only
 
 
 class Admission:
-    """The admission of one run of a query. Counts are the server's, so they are approximate on AWS."""
+    """The admission of messages to the batches of one run of a query. On AWS the counts are approximate."""
 
     def __init__(self, options: Read, now_s: Callable[[], float]) -> None:
         self._options = options
         self._now_s = now_s
         self._waiting_since_s: float | None = None
         self._admitted_at_s: float | None = None
-        self._target: int | None = None  # messages that availableNow has still to read
-        self._planned = 0  # how many of these the last batch was planned to read
+        self._target: int | None = None  # messages that availableNow still has to read
+        self._planned = 0  # messages planned for the last batch
         self._total_before = 0
 
     def until(self, backlogs: Sequence[Backlog]) -> None:
-        """Sets the target for Trigger.AvailableNow: as many messages as wait now, and no more."""
+        """Set the target of Trigger.AvailableNow to the number of messages that are visible now."""
         self._target = sum(backlog.visible for backlog in backlogs)
 
     def amount(self, backlogs: Sequence[Backlog], limit: int | None, is_fifo: bool) -> int:
-        """Returns how many messages the next batch may have; 0 if there is no next batch yet."""
+        """Return how many messages the next batch may have, or 0 if it must wait or there are no more.
+
+        limit: Spark's limit; None or 0: none. is_fifo: whether any of the queues is a FIFO queue.
+        """
         readable = sum(backlog.readable for backlog in backlogs)
         if self._target is not None:
             self._target -= self._progress(backlogs, is_fifo)
@@ -39,15 +42,18 @@ class Admission:
         return min(readable, self._by_rate(), limit or readable)
 
     def admitted(self, messages: int, backlogs: Sequence[Backlog]) -> None:
-        """Notes that a batch of so many messages is planned."""
+        """Record that a batch of ``messages`` messages is planned."""
         self._waiting_since_s = None
         self._admitted_at_s = self._now_s()
         self._planned = messages
         self._total_before = sum(backlog.total for backlog in backlogs)
 
     def _progress(self, backlogs: Sequence[Backlog], is_fifo: bool) -> int:
-        """Returns how many messages the last batch read. A standard queue gave what was planned, or is empty; in a FIFO
-        queue groups were locked, so what left the queue counts, and at least one so that the query ends."""
+        """Return how many messages the last batch read, as far as that is known.
+
+        For standard queues it is the planned number. In FIFO queues, locked groups may have given fewer messages. There
+        it is the number that left the queues, and at least one, so the query ends.
+        """
         planned, self._planned = self._planned, 0
         if not is_fifo or not planned:
             return planned
@@ -72,7 +78,10 @@ class Admission:
 def divided(
     backlogs: Sequence[tuple[str, Backlog]], messages: int, partitions: int, share_messages_max: int
 ) -> tuple[Part, ...]:
-    """Divides a batch over its queues by what waits in each; every queue with a backlog has at least one task."""
+    """Divide a batch among its queues, in proportion to their backlogs. Each queue with a backlog gets a task.
+
+    share_messages_max: the largest number of messages for a task.
+    """
     waiting = [(url, backlog.readable) for url, backlog in backlogs if backlog.readable]
     readable = sum(count for _, count in waiting)
     parts: list[Part] = []

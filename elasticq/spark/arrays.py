@@ -1,7 +1,7 @@
-"""Makes Arrow arrays of Python values without pandas.
+"""Arrow arrays of Python values, made without pandas.
 
-pyarrow.array() and pyarrow.scalar() import pandas to ask whether a list is one of its series. In a fresh worker that
-takes longer than all the rest of a task, and the garbage collection behind every task looks at what was imported.
+pyarrow.array() and pyarrow.scalar() import pandas to check whether a list is a pandas series. In a new worker this
+import takes longer than the rest of a task, and the garbage collection after each task visits all imported objects.
 """
 
 from array import array
@@ -13,10 +13,10 @@ Attribute = Mapping[str, Any]
 
 
 def strings(values: Sequence[str | None]) -> Any:
-    """Returns a string array. Raises UnicodeEncodeError for half of a surrogate pair."""
+    """Return a string array. Raise UnicodeEncodeError for an unpaired surrogate."""
     import pyarrow
 
-    try:  # to ask each value whether it is None takes as long as all the rest
+    try:  # a check of each value for None would take as long as all the rest
         text = "".join(values)  # type: ignore[arg-type]
     except TypeError:
         return _with_nulls(pyarrow.string(), values)
@@ -27,7 +27,7 @@ def strings(values: Sequence[str | None]) -> Any:
 
 
 def binaries(values: Sequence[bytes | None]) -> Any:
-    """Returns a binary array."""
+    """Return a binary array."""
     import pyarrow
 
     try:
@@ -38,7 +38,7 @@ def binaries(values: Sequence[bytes | None]) -> Any:
 
 
 def _joined(kind: Any, values: Sequence[Any], data: bytes) -> Any:
-    """Returns the array of values that are as long as their parts of ``data``."""
+    """Return an array of the values. data: their bytes, one value after another, each as long as its value."""
     import pyarrow
 
     offsets = array("i", accumulate(map(len, values), initial=0))
@@ -57,7 +57,7 @@ def _with_nulls(kind: Any, values: Sequence[str | bytes | None]) -> Any:
 
 
 def numbers(kind: Any, code: str, values: Sequence[float | None]) -> Any:
-    """Returns an array of the Arrow type ``kind``, whose values lie in memory as those of ``array.array(code)``."""
+    """Return an array of the Arrow type ``kind``. code: the type code of array.array with the same layout."""
     import pyarrow
 
     present = None
@@ -71,9 +71,9 @@ def numbers(kind: Any, code: str, values: Sequence[float | None]) -> Any:
 
 
 def maps(kind: Any, values: Sequence[Mapping[str, Attribute]]) -> Any:
-    """Returns an array of maps from names to structs of strings and binaries, whose members ``kind`` names.
+    """Return an array of the Arrow type ``kind``: maps from names to structs of strings and binaries.
 
-    A member that an attribute does not have is null.
+    A member of the struct that an attribute lacks is null.
     """
     import pyarrow
 

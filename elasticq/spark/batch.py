@@ -1,9 +1,8 @@
-"""The batch source: on elasticq it peeks at the queue, which changes nothing; elsewhere it receives messages.
+"""The batch source. On elasticq it peeks at the queue, which changes nothing; elsewhere it receives messages.
 
-Without ackMode a batch read on elasticq is a peek at all messages that were there
-when the query was planned, whether waiting, in flight or delayed; none is changed.
-With ackMode=none or commit, and on any other SQS, messages are received: they
-are hidden for visibilityTimeout, and ``elasticq.spark.ack(frame)`` deletes them.
+Without ackMode, a batch read on elasticq peeks at all messages that were in the queue when Spark planned the query:
+visible, in flight and delayed ones. With ackMode=none or commit, and on any other SQS, it receives messages. They are
+invisible for visibilityTimeout, and ``elasticq.spark.ack(frame)`` deletes them.
 """
 
 from collections.abc import Iterable, Iterator
@@ -36,7 +35,7 @@ NO_BOUND: Final = 2**62
 
 @dataclass(frozen=True)
 class QueueView:
-    """A peek at one queue for up to ``messages`` messages; ``narrowed`` holds the end of the snapshot, too."""
+    """A peek at one queue for up to ``messages`` messages. ``narrowed`` also holds the end of the snapshot."""
 
     queue_url: str
     partition: int
@@ -45,10 +44,11 @@ class QueueView:
 
 
 class Pushdown:
-    """``pushFilters`` of a reader, for Spark with and without its pushdown switched on.
+    """The ``pushFilters`` method of a reader, which works with filter pushdown enabled or disabled.
 
-    Spark refuses a reader that implements pushFilters where spark.sql.python.filterPushdown.enabled is false, and
-    knows that by the function behind the method: this one shows the base class's. It is called only where it is true.
+    If spark.sql.python.filterPushdown.enabled is false, Spark refuses a reader that overrides pushFilters. Spark checks
+    the method's ``__func__``, so this object shows it the base class's function. If the setting is true, Spark calls
+    the object.
     """
 
     __func__ = staticmethod(DataSourceReader.pushFilters)
@@ -61,7 +61,7 @@ class Pushdown:
 
 
 class BatchReader(DataSourceReader):
-    """Plans a batch read on the driver, and reads on executors."""
+    """The reader of a batch. It plans on the driver; pickled copies of it read on executors."""
 
     def __init__(self, options: Read, schema: "StructType", environment: Environment | None = None) -> None:
         self._environment = environment = environment or Environment()
@@ -69,9 +69,9 @@ class BatchReader(DataSourceReader):
         on_elasticq = environment.on_elasticq(options.connection)
         self._peeks = on_elasticq and not options.ack_mode
         if self._peeks:
-            # Only the light client can peek; against elasticq it needs nothing that boto3 would have.
+            # Only the light client can peek. On elasticq nothing needs boto3.
             options = replace(options, client="light")
-        # Chosen once, here: else each fresh worker asks the server what it is.
+        # The driver chooses the client. Otherwise each new worker would ask the server whether it is elasticq.
         self._options = options = replace(options, client=chosen(options.connection))
         self._receives = receives_for(options, self._rows, on_elasticq, options.client == "light")
         self._dead_letters = self._new_dead_letters() if options.on_parse_error == "deadletter" else None
@@ -85,7 +85,10 @@ class BatchReader(DataSourceReader):
         return DeadLetters(self._options, self._environment)
 
     def narrow(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Returns the filters that Spark still has to apply. With receives only the queue can be chosen."""
+        """Store the filters that the server can apply, and return those that Spark still has to apply.
+
+        Receives can apply filters on the queue only.
+        """
         found, left = narrowed(filters)
         if self._peeks:
             self._narrowed = found
@@ -98,7 +101,8 @@ class BatchReader(DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         client = self._environment.connect(self._options.connection)
         urls = [url for url in find_queues(client, self._options) if self._is_wanted(url)]
-        backlogs = [backlog_of(client, url, self._options.endpoint) for url in urls]  # fails early for a bad queue
+        # Also for a peek: a wrong queue raises QueueError before any task starts.
+        backlogs = [backlog_of(client, url, self._options.endpoint) for url in urls]
         if self._peeks:
             return [InputPartition(look) for look in self._looks(urls)]
         shares: list[Share] = []
@@ -168,7 +172,7 @@ class BatchReader(DataSourceReader):
 
 
 def ending_count(ending_mode: str) -> int | None:
-    """Returns N of ``count:N``; None for empty and snapshot. Raises OptionError."""
+    """Return the N of ``count:N``, or None for ``empty`` and ``snapshot``. Raise OptionError for anything else."""
     word, _, number = ending_mode.strip().partition(":")
     if word in ("empty", "snapshot") and not number:
         return None
@@ -178,7 +182,7 @@ def ending_count(ending_mode: str) -> int | None:
 
 
 def _as_received(peeked: Message) -> Message:
-    """Returns a peeked message in the shape of a receive, which has no receive time if it was never received."""
+    """Return a peeked message in the shape of a received one, without a receive time if it was never received."""
     attributes = peeked["Attributes"]
     if attributes.get("ApproximateFirstReceiveTimestamp") == "0":
         attributes = {name: value for name, value in attributes.items() if name != "ApproximateFirstReceiveTimestamp"}

@@ -1,4 +1,7 @@
-"""Converts JSON bodies to values of Spark's types; what does not fit raises BadBody, never gives a silent null."""
+"""The conversion of JSON bodies to values of Spark's types.
+
+A value that does not fit raises BadBody. It never becomes null silently.
+"""
 
 import json
 from base64 import b64decode
@@ -15,11 +18,11 @@ INTEGER_BITS: Final = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 
 
 class BadBody(ValueError):
-    """The body is not JSON, or does not fit the schema."""
+    """The error of a body that is not JSON or does not fit the schema."""
 
 
 def decode(body: str) -> Any:
-    """Returns the JSON value of a body. Raises BadBody."""
+    """Return the JSON value of a body. Raise BadBody if it is not JSON."""
     try:
         return json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -27,7 +30,10 @@ def decode(body: str) -> Any:
 
 
 def json_reader(kind: "DataType") -> Reader:
-    """Returns a function that turns a JSON value into one that Arrow takes for the type. It raises BadBody."""
+    """Return a function that converts a JSON value to one that Arrow accepts for the type, and null to None.
+
+    The returned function raises BadBody for a value that does not fit. For an unsupported type, this call raises it.
+    """
     read = _reader(kind)
 
     def read_value(value: Any) -> Any:
@@ -105,12 +111,12 @@ def _boolean(value: Any) -> bool:
 
 
 def _string(value: Any) -> str:
-    """Returns a string as it is, and any other value as its JSON text, as from_json does."""
+    """Return a string unchanged, and any other value as its JSON text. Spark's from_json does the same."""
     return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
 
 
 def _timestamp(value: Any) -> datetime:
-    """Returns an ISO 8601 time, which is in UTC unless it says otherwise."""
+    """Parse an ISO 8601 time. Without a zone it is in UTC."""
     try:
         moment = datetime.fromisoformat(value)
     except (TypeError, ValueError):

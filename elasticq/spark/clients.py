@@ -1,8 +1,7 @@
-"""Makes one client for each connection and process: boto3's, or the light one, with the same methods and errors.
+"""The SQS clients, one for each connection and process: boto3's or the light one, with the same methods and errors.
 
-Whatever client it is, an error answer is ``elasticq.client.SqsError`` and a
-server that does not answer is ``elasticq.client.Unreachable``, both only after
-``retrySeconds`` of trying where trying again can help.
+Both clients raise ``elasticq.client.SqsError`` for an error answer, and ``elasticq.client.Unreachable`` without an
+answer. If a retry can help, they retry for ``retrySeconds`` first.
 """
 
 import os
@@ -18,7 +17,7 @@ from elasticq.client.errors import SqsError, Unreachable
 from elasticq.client.sqs import Sqs
 from elasticq.spark.options import Connection, OptionError
 
-Client = Any  # methods, keywords and answers of boto3's client
+Client = Any  # has the methods, keywords and answers of boto3's client
 THROTTLED: Final = frozenset(["RequestThrottled", "ThrottlingException", "Throttling", "TooManyRequestsException"])
 PAUSE_S_FIRST: Final = 0.05
 PAUSE_S_MAX: Final = 5.0
@@ -28,7 +27,7 @@ _clients: dict[tuple[int, Connection], Client] = {}
 
 
 def connect(connection: Connection) -> Client:
-    """Returns the process's client for the connection. Raises OptionError for an unknown profile, key or region."""
+    """Return this process's client for a connection. Raise OptionError for a missing profile, key or region."""
     exact = replace(connection, client=chosen(connection))
     key = (os.getpid(), exact)  # a forked worker must not share its parent's sockets
     found = _clients.get(key)
@@ -38,14 +37,17 @@ def connect(connection: Connection) -> Client:
 
 
 def chosen(connection: Connection) -> str:
-    """Returns which client the connection uses: ``light`` or ``boto3``."""
+    """Return the kind of client for a connection: ``light`` or ``boto3``. Raise Unreachable."""
     if connection.client != "auto":
         return connection.client
     return "light" if on_elasticq(connection) else "boto3"
 
 
 def on_elasticq(connection: Connection) -> bool:
-    """True if the endpoint says that it is elasticq. It is asked once in a process, AWS never. Raises Unreachable."""
+    """Return whether the endpoint is elasticq. Raise Unreachable if it does not answer for retrySeconds.
+
+    A process asks an endpoint once, and never asks AWS.
+    """
     if not connection.endpoint:
         return False
     return bool(persist(lambda: is_elasticq(connection.endpoint), connection.retry_seconds))
@@ -57,7 +59,10 @@ def persist(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Any:
-    """Returns what the call returns; tries again for ``retry_s`` seconds after no answer, 5xx or throttling."""
+    """Return the call's result. Retry it after no answer, a 5xx status or throttling, for ``retry_s`` seconds.
+
+    Raise the last error of the call. The pauses grow from 50 ms to 5 s.
+    """
     give_up_at = clock() + retry_s
     pause_s = PAUSE_S_FIRST
     while True:
@@ -71,7 +76,7 @@ def persist(
 
 
 def may_pass(error: Exception) -> bool:
-    """True if the same call may succeed a little later."""
+    """Return whether a retry of the call may succeed."""
     if isinstance(error, SqsError):
         return error.status >= 500 or error.status == 429 or error.code.rpartition(".")[2] in THROTTLED
     return isinstance(error, Unreachable)
@@ -92,7 +97,7 @@ def _light(connection: Connection) -> Sqs:
 
 
 class Boto3:
-    """boto3's SQS client with the light client's errors, which tries again as long as that does."""
+    """boto3's SQS client, with the errors and the retries of the light client."""
 
     def __init__(self, connection: Connection) -> None:
         self._retry_s = connection.retry_seconds
@@ -128,7 +133,7 @@ def _boto3_client(connection: Connection) -> Any:
             "sqs",
             endpoint_url=connection.endpoint or None,
             region_name=session.region_name or ("us-east-1" if connection.endpoint else None),
-            # botocore's own attempts carry one invocation id, by which elasticq knows a repeated send.
+            # botocore's own attempts repeat the invocation id, by which elasticq recognises a repeated send.
             config=Config(retries={"mode": "standard", "total_max_attempts": 5}, max_pool_connections=32),
         )
     except (BotoCoreError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Keeps the garbage collector of Spark's Python workers off what was imported."""
+"""The exclusion of imported objects from garbage collection in Spark's Python workers."""
 
 import gc
 import sys
@@ -7,10 +7,11 @@ _settled = 0
 
 
 def settle() -> None:
-    """Takes all objects alive out of garbage collection if modules were imported since: Spark collects after each task.
+    """Exclude all living objects from garbage collection, if modules were imported since the last call.
 
-    pandas and pyarrow are most of these and stay for ever; looking at them costs twice what a small batch does. Called
-    before a task and at its end, as much is imported in the middle of a worker's first task.
+    Spark collects after each task. Most objects belong to pandas and pyarrow and are never freed, and a visit of all
+    of them costs twice as much as a small batch. Call this before and after a task, because a worker's first task
+    imports many modules.
     """
     global _settled
     from pyspark import TaskContext

@@ -1,11 +1,13 @@
-"""Consumes a queue with a function on Spark's executors: each message is deleted when the function has returned.
+"""Consumption of a queue by a user's function on Spark's executors.
 
-A task receives a page, calls the function on each message and deletes those for which it returned, a batch at a
-time. While it works on one page the next is already being received, and a thread renews the visibility of all that
-it holds every third of the timeout, so that a slow function keeps its messages. A message for which the function
-raised is given back at once (visibility 0) for others to try; if it comes to the same task again it is set aside
-until the task ends: otherwise one message that always fails would keep a task for ever. On a FIFO queue the rest of
-its group goes the same way, so that no group gets out of order.
+A task receives a page of messages, calls the function on each, and deletes the messages for which it returned.
+Meanwhile the task receives the next page. A thread renews the visibility of all messages of the task every third of the
+timeout, so a slow function keeps its messages.
+
+If the function raises an error, the task makes the message visible again at once. If the same task gets that message
+again, it sets the message aside until the task ends. Otherwise one message that always fails would keep the task
+running for ever. On a FIFO queue, the later messages of the group are treated like the failed one, which
+keeps the group in order.
 """
 
 import threading
@@ -30,11 +32,11 @@ if TYPE_CHECKING:
 Message = dict[str, Any]
 Function = Callable[[Message], object]
 
-SET_ASIDE_MAX = 10_000  # messages that failed twice and are held by a task
-WAIT_S_MAX = 20  # of a receive, the bound of AWS
+SET_ASIDE_MAX = 10_000  # messages that a task keeps invisible after their second failure
+WAIT_S_MAX = 20  # the longest wait of a receive on AWS
 PARTITIONS_MAX = 10_000
-PAGE_WORK_S = 1.0  # a task fetches about this much work at once, so that the others find some too
-FAILED_MAX = 100_000  # ids that a task remembers of messages that failed; an older one is only tried again
+PAGE_WORK_S = 1.0  # a task receives about one second's work at once and leaves messages for other tasks
+FAILED_MAX = 100_000  # failed message ids that a task remembers; a forgotten message is tried once more
 COLUMNS = {
     "partition": "int", "received": "long", "processed": "long", "failed": "long", "givenBack": "long",
     "deleted": "long", "renewed": "long", "calls": "long", "seconds": "double", "firstError": "string",
@@ -44,26 +46,26 @@ ARROW = {"int": ("int32", "i"), "long": ("int64", "q"), "double": ("float64", "d
 
 @dataclass(frozen=True)
 class Consume(Queue):
-    """The options of ``consume``, besides its arguments."""
+    """The options of ``consume``, in addition to its arguments."""
 
-    visibility_timeout: float = option(seconds(1, 43_200), 60.0, "of received messages; renewed every third of it")
-    wait_time_seconds: float = option(seconds(0, 20), -1.0, "wait of a receive; else 0 on elasticq, 1 elsewhere")
-    page_size: int = option(whole(1, 1000), 0, "messages of a receive at most; else a second's work, 10 to 1000")
+    visibility_timeout: float = option(seconds(1, 43_200), 60.0, "of received messages, renewed every third of it")
+    wait_time_seconds: float = option(seconds(0, 20), -1.0, "wait of a receive; by default 0 on elasticq, else 1")
+    page_size: int = option(whole(1, 1000), 0, "most messages of a receive; by default a second's work, 10 to 1000")
     include_attributes: bool = option(flag, True, "whether messages come with their attributes")
-    prefetch: bool = option(flag, True, "whether the next page is received while one is worked on")
+    prefetch: bool = option(flag, True, "whether a task receives the next page while it works on one")
 
 
 @dataclass(frozen=True, slots=True)
 class Until:
-    """When a task ends: at the first empty receive, after so many messages, or at a time, as far as these are set."""
+    """When a task ends: at its first empty receive, after a count of messages, or at a time. Exactly one is set."""
 
     empty: bool = True
     count: int | None = None
-    deadline_s: float | None = None  # since the epoch: tasks may start much later than the driver asked
+    deadline_s: float | None = None  # since the epoch, because tasks may start much later than the call
 
     @classmethod
     def parse(cls, until: "str | int | datetime") -> "Until":
-        """Parses ``empty``, ``count:N`` or N, ``seconds:S``, or a datetime. Raises OptionError."""
+        """Parse ``empty``, ``count:N`` or N, ``seconds:S``, or a datetime. Raise OptionError for anything else."""
         kind, _, value = str(until).partition(":")
         try:
             if isinstance(until, datetime):
@@ -81,7 +83,7 @@ class Until:
         return cls()
 
     def share(self, partition: int, partitions: int) -> "Until":
-        """Returns the part of one task: its share of a count, everything else unchanged."""
+        """Return the end of one of several tasks: its part of a count, everything else unchanged."""
         if self.count is None:
             return self
         return Until(self.empty, self.count // partitions + (partition < self.count % partitions), self.deadline_s)
@@ -111,11 +113,13 @@ def consume(
     until: "str | int | datetime" = "empty",
     **options: Any,
 ) -> "DataFrame":
-    """Calls ``fn`` on each message of a queue (name or URL) and deletes it when fn returned; counts per partition.
+    """Call ``fn`` on each message of a queue and delete the message when fn has returned.
 
-    fn gets the message as boto3's receive_message shows it and runs on the executors. partitions: how many tasks; 0 for
-    the default parallelism. Options are those of ``Consume``, as visibilityTimeout=60 or visibility_timeout=60.
-    Delivery is at least once: a message may come again after its task died. Raises OptionError.
+    Return one row of counts for each partition (``COLUMNS``). Raise OptionError for a wrong option or a missing queue.
+    queue: a name or a URL. fn: runs on the executors and gets the message in the shape of boto3's receive_message.
+    partitions: the number of tasks; 0: Spark's default parallelism. options: the fields of ``Consume``, written
+    visibilityTimeout=60 or visibility_timeout=60. Delivery is at least once: a message may come again after its task
+    died.
     """
     settings = settings_of(queue, options)
     partitions = partitions or min(spark.sparkContext.defaultParallelism, PARTITIONS_MAX)
@@ -124,7 +128,7 @@ def consume(
     work = Work(settings, queue_url_of(settings), fn, Until.parse(until), partitions)
     schema = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
     table = spark.range(0, partitions, 1, partitions).mapInArrow(work, schema).toArrow()
-    return spark.createDataFrame(table)  # from rows, Spark would start workers again to show them
+    return spark.createDataFrame(table)  # Spark would start the workers again to show a frame of rows
 
 
 def settings_of(queue: str, options: dict[str, Any]) -> Consume:
@@ -133,7 +137,7 @@ def settings_of(queue: str, options: dict[str, Any]) -> Consume:
 
 
 def queue_url_of(settings: Queue) -> str:
-    """Returns the URL of the one queue named. Raises OptionError if it does not exist."""
+    """Return the URL of the queue that the options name. Raise OptionError if it does not exist."""
     client = connect(settings.connection)
     try:
         if settings.queue_name:
@@ -147,7 +151,7 @@ def queue_url_of(settings: Queue) -> str:
 
 @dataclass(frozen=True)
 class Work:
-    """The whole job, as it is sent to each task."""
+    """The whole job, which Spark pickles and sends to each task."""
 
     settings: Consume
     queue_url: str
@@ -156,7 +160,7 @@ class Work:
     partitions: int
 
     def __call__(self, batches: "Iterator[RecordBatch]") -> "Iterator[RecordBatch]":
-        """The function for mapInArrow: it takes one row (the partition's number) and yields one row of counts."""
+        """Run a task for each row of the batches, a partition's number. Yield one row of counts for each."""
         import pyarrow
 
         settle()
@@ -179,7 +183,7 @@ class Work:
 
 
 def column_of(kind: str, value: Any) -> Any:
-    """Returns the Arrow array of one value."""
+    """Return an Arrow array that holds one value."""
     import pyarrow
 
     if kind == "string":
@@ -189,7 +193,7 @@ def column_of(kind: str, value: Any) -> Any:
 
 
 class Task:
-    """One task's loop. Only ``_renew`` and the receives run in threads besides it."""
+    """A task of ``consume``. Only ``_renew`` and the receives run in other threads."""
 
     def __init__(self, work: Work, client: Any, pages: Pages, wait_s: int, until: Until, partition: int) -> None:
         self._work = work
@@ -203,12 +207,12 @@ class Task:
         self._failed_before: dict[str, None] = {}
         self._set_aside: list[str] = []
         self._held: dict[str, None] = {}  # receipt handles whose visibility this task renews
-        self._lock = threading.Lock()  # guards _held and counts.calls, which the renewing thread changes too
+        self._lock = threading.Lock()  # guards _held and counts.calls, which several threads use
         self._done = threading.Event()
         self.counts = TaskCounts(partition)
 
     def run(self) -> TaskCounts:
-        """Runs the task; returns its counts. Raises the client's error once retrySeconds are over without an answer."""
+        """Run the task and return its counts. Raise the client's error if there was no answer for retrySeconds."""
         started_s = time.monotonic()
         renewing = threading.Thread(target=self._renew, name="sqs-heartbeat", daemon=True)
         renewing.start()
@@ -229,14 +233,14 @@ class Task:
             self.counts.received += len(messages)
             if not messages and self._until.empty:
                 return
-            # The next page is asked for before the work on this one begins, so that it is there when that ends.
+            # With prefetch, this receive runs during the work on the current page.
             coming = self._ask(receiver) if self._work.settings.prefetch else None
             self._page_done(messages)
             if not self._work.settings.prefetch:
                 coming = self._ask(receiver)
 
     def _ask(self, receiver: ThreadPoolExecutor) -> "Future[list[Message]] | None":
-        """Starts to receive the next page; None if the task has to end."""
+        """Start a receive and return its future. Return None if the task has to end."""
         wanted, wait_s = self._page, self._wait_s
         if self._until.count is not None:
             wanted = min(wanted, self._until.count - self.counts.received)
@@ -270,7 +274,7 @@ class Task:
         started_s = time.monotonic()
         done: list[str] = []
         back: list[str] = []
-        groups: dict[str, list[str]] = {}  # handles of the messages behind a failed one, by group of a FIFO queue
+        groups: dict[str, list[str]] = {}  # FIFO: by group with a failed message, the list for its later ones
         batch = self._pages.size_max
         for message in messages:
             handle = message["ReceiptHandle"]
@@ -325,7 +329,7 @@ class Task:
             self.counts.given_back += len(entries)
 
     def _batches(self, handles: list[str]) -> Iterator[list[dict[str, Any]]]:
-        """Yields the entries of one call after another; their messages are no longer renewed."""
+        """Stop the renewal of the messages, then yield the entries of one batch call after another."""
         with self._lock:
             for handle in handles:
                 self._held.pop(handle, None)
@@ -346,7 +350,10 @@ class Task:
         return len(answer.get("Successful", ()))
 
     def _renew(self) -> None:
-        """Runs the heartbeat. A renewal that fails is tried again at the next beat; a lost message only comes twice."""
+        """Renew the held messages every third of the timeout, until the task ends.
+
+        A failed renewal is tried again at the next beat. A message whose timeout ends is only delivered twice.
+        """
         while not self._done.wait(self._visibility_s / 3):
             with self._lock:
                 handles = list(self._held)

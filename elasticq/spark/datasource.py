@@ -1,4 +1,4 @@
-"""``format("sqs")`` as Spark sees it: makes readers and writers from the options."""
+"""The data source ``format("sqs")``: it makes readers and writers from the options."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
 
 class DefaultSource(DataSource):
-    """Spark finds this class through the module pyspark_elasticq. ``options`` ignores case; no dict is made of it.
+    """The data source. Spark finds this class through the module pyspark_elasticq.
 
-    It travels to every task beside the reader, so each method imports what it needs.
+    Names in ``options`` are case-insensitive, so methods pass it on as it is. Spark sends this object to every task
+    together with the reader, so each method imports what it needs.
     """
 
     @classmethod

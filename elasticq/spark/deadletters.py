@@ -1,4 +1,4 @@
-"""onParseError=deadletter: bodies that do not fit the schema go to another queue, with the reason as an attribute."""
+"""The dead letters of onParseError=deadletter: messages whose bodies do not fit the schema go to another queue."""
 
 from typing import Final
 
@@ -10,7 +10,11 @@ REASON_CHARACTERS: Final = 500
 
 
 class DeadLetters:
-    """Sends bad messages before their batch is committed: a task that runs again sends them again, and none is lost."""
+    """The sender of messages whose bodies do not fit, with the reason as an attribute.
+
+    It sends before the batch is committed. So no message is lost, but a retried task sends its messages again. The
+    constructor raises OptionError without deadLetterQueue.
+    """
 
     def __init__(self, options: Read, environment: Environment) -> None:
         if options.on_parse_error == "deadletter" and not options.dead_letter_queue:

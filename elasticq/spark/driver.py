@@ -1,7 +1,7 @@
-"""mode=driver: the driver receives while it plans, and writes the log; executors only read files.
+"""The planning of mode=driver: the driver receives a batch and writes the log. Executors only read its files.
 
-For queues that executors must not or cannot reach, and for file systems
-without exclusive creation. One process receives, so it is the slowest mode.
+It is for queues that executors cannot or must not reach, and for file systems without exclusive creation. Only one
+process receives, so it is the slowest mode.
 """
 
 import json
@@ -18,7 +18,11 @@ from elasticq.spark.wal import PLAN, WAL, WriteAhead, batch_of
 def received_batch(
     log: WriteAhead, store: Store, client: Client, draft: Offset, environment: Environment
 ) -> Offset | None:
-    """Receives the batch and writes it to the log; returns its offset, None if the queues are empty. Raises TooSlow."""
+    """Receive a batch and write it to the log. Return its offset, or None if the queues are empty.
+
+    draft: the offset with the planned numbers of messages. Raise TooSlow if receiving took too much of the visibility
+    timeout.
+    """
     began_s = environment.now_s()
     parts: list[Part] = []
     found: list[Received] = []
@@ -39,10 +43,10 @@ def received_batch(
 
 
 def planned_batch(store: Store, name: str, batch: int) -> Offset | None:
-    """Returns the batch that an earlier driver received and wrote down before it died, unknown to Spark; else None.
+    """Return the offset of a batch that an earlier driver wrote completely but Spark did not log; else None.
 
-    Files without a plan are of a driver that died while writing: they are removed, as their ids would pass for read
-    ones. Their messages come again when their visibility timeout is over.
+    Files of the batch without a plan come from a driver that died while it wrote them. Remove them, because their ids
+    would count as read. Their messages come again after their visibility timeout.
     """
     plan = store.read(f"{name}/{batch}{PLAN}")
     if plan is not None:
@@ -54,7 +58,10 @@ def planned_batch(store: Store, name: str, batch: int) -> Offset | None:
 
 
 def _divided(received: Received, partitions: int) -> list[Received]:
-    """Divides what was received into runs of neighbours, so that messages stay in order within a task."""
+    """Return the messages as at most ``partitions`` consecutive pieces, so they stay in order within a task.
+
+    The first piece gets all redelivered messages.
+    """
     messages = received.messages
     count = max(1, min(partitions, len(messages)))
     least, more = divmod(len(messages), count)

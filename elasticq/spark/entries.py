@@ -1,4 +1,4 @@
-"""Turns rows into entries of SendMessageBatch: columns become members; sizes count as on AWS; ids are deterministic."""
+"""Entries of SendMessageBatch, made from rows. Sizes are counted as on AWS, and ids are deterministic."""
 
 import hashlib
 from collections import Counter
@@ -9,16 +9,16 @@ from typing import Any, Final
 
 Row = dict[str, Any]
 
-BATCH_ENTRIES_MAX = 10  # SendMessageBatch, AWS quota
-BATCH_BYTES_MAX = 1_048_576  # the sum of a batch, AWS quota
-OCCURRENCES_MAX = 1_000_000  # different bodies whose repetitions a task tells apart
+BATCH_ENTRIES_MAX = 10  # AWS quota of SendMessageBatch
+BATCH_BYTES_MAX = 1_048_576  # AWS quota of all messages of a batch together
+OCCURRENCES_MAX = 1_000_000  # different messages whose repetitions a task counts
 BODY_COLUMNS = ("body", "value")
 NUMBERS: Final = {"priority": "ElasticqPriority", "deliver_at": "ElasticqDeliverAt"}
-"""Columns that become message attributes of type Number; only elasticq heeds them."""
+"""Columns that become message attributes of type Number. Only elasticq obeys these attributes."""
 SINK_COLUMNS = frozenset(
     [*BODY_COLUMNS, "messageGroupId", "deduplicationId", "delaySeconds", "attributes", "queue", *NUMBERS]
 )
-# What the source adds to a message and no send can set: a frame that was read may be written as it is.
+# Columns that the source adds and no send can set. The sink ignores them, so it can write a frame as it was read.
 SOURCE_COLUMNS = frozenset(
     ["messageId", "sequenceNumber", "sentTimestamp", "firstReceiveTimestamp", "receiveCount", "senderId",
      "receiptHandle", "batch", "partition"]
@@ -26,12 +26,12 @@ SOURCE_COLUMNS = frozenset(
 
 
 class BadRow(ValueError):
-    """No message can be made of the row."""
+    """The error of a row that cannot become a message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """A message to be sent, whose ``entry`` has no Id yet."""
+    """A message to send. entry: its members of SendMessageBatch, without Id."""
 
     row: Row
     entry: dict[str, Any]
@@ -40,7 +40,7 @@ class Outgoing:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What tells the ids of a task from those of others, and is the same when the task runs again."""
+    """The part of message ids that is unique to a task and stays the same when the task runs again."""
 
     query_id: str
     batch_id: str
@@ -48,10 +48,11 @@ class Identity:
 
 
 class Ids:
-    """Makes deduplication ids: a hash of the task, the message and how often the same message came before in the task.
+    """The deduplication ids of a task.
 
-    The row's place is not in it, as a task that runs again may get its rows in another order. The partition is in
-    it: otherwise equal messages in two partitions would be taken for one, and the second would be lost.
+    An id is a hash of the task, the message and the number of equal messages before it in the task. It does not depend
+    on the row's place, because a retried task may get its rows in another order. It depends on the partition, because
+    the queue would otherwise drop the second of two equal messages from different partitions.
     """
 
     __slots__ = ("_prefix", "_seen")
@@ -66,14 +67,17 @@ class Ids:
         digest = hashlib.sha256(content).digest()
         occurrence = self._seen[digest]
         if occurrence == 0 and len(self._seen) >= OCCURRENCES_MAX:
-            # Beyond the bound a repetition would get its first one's id and be lost: better to stop.
-            raise BadRow(f"a task can tell {OCCURRENCES_MAX} messages apart: use more partitions or deduplicationId")
+            # Without its count, a repetition would get the id of the first one, and the queue would drop it.
+            raise BadRow(f"a task can distinguish {OCCURRENCES_MAX} messages: use more partitions or deduplicationId")
         self._seen[digest] = occurrence + 1
         return hashlib.sha256(b"%b%b\0%d" % (self._prefix, digest, occurrence)).hexdigest()
 
 
 def outgoing(row: Row, body_column: str, default_group: str | None) -> Outgoing:
-    """Returns the message of a row, without an Id. Raises BadRow."""
+    """Return the message of a row. Raise BadRow if the row cannot become a message.
+
+    default_group: the message group if the row names none.
+    """
     body = text_of(row[body_column], body_column)
     if not body:
         raise BadRow("a message needs a body of at least one character")
@@ -101,7 +105,7 @@ def outgoing(row: Row, body_column: str, default_group: str | None) -> Outgoing:
 
 
 def _whole(number: int | datetime) -> int:
-    """Returns a number as it is, and a time in milliseconds since the epoch; without a zone it is UTC's."""
+    """Return a number unchanged, and a time as milliseconds since the epoch. A time without a zone is UTC."""
     if not isinstance(number, datetime):
         return int(number)
     at = number if number.tzinfo is not None else number.replace(tzinfo=UTC)
@@ -124,7 +128,7 @@ def text_of(value: object, what: str) -> str:
 
 
 def message_attributes(attributes: Mapping[str, Any]) -> tuple[dict[str, dict[str, Any]], int]:
-    """Returns the attributes in boto3's shape, and their size, in which names, types and values count."""
+    """Return the attributes in boto3's shape, and the bytes of their names, types and values. Raise BadRow."""
     made: dict[str, dict[str, Any]] = {}
     size_bytes = 0
     for name, value in attributes.items():
@@ -148,7 +152,10 @@ def message_attribute(name: str, value: Any) -> tuple[dict[str, Any], int]:
 
 
 class Batch:
-    """Collects the messages of one call, at most 1 MiB. A larger message is sent alone, for the server to judge."""
+    """The messages collected for one call, at most 1 MiB.
+
+    A larger message gets a call of its own. The server decides whether it accepts the message.
+    """
 
     __slots__ = ("_entries_max", "_messages", "_size_bytes")
 
@@ -158,7 +165,7 @@ class Batch:
         self._size_bytes = 0
 
     def add(self, message: Outgoing) -> list[Outgoing]:
-        """Adds a message; returns the messages of a full batch, which must be sent now, mostly none."""
+        """Add a message. If it no longer fits, return the messages before it, to be sent; else return []."""
         full: list[Outgoing] = []
         if len(self._messages) == self._entries_max or self._size_bytes + message.size_bytes > BATCH_BYTES_MAX:
             full = self.take()

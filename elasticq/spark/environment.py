@@ -1,6 +1,6 @@
-"""What a reader needs from outside: clients, clock, log files, threads. The tests put a model in its place.
+"""What a reader needs from outside: clients, clock, log files, threads. The tests replace it by a model.
 
-It travels to every task, so what a task of a lease does not use is imported when it is first used.
+Spark sends it to every task. Therefore functions import what a task of mode=lease does not use.
 """
 
 import os
@@ -22,12 +22,12 @@ T = TypeVar("T")
 
 
 def random_part() -> str:
-    """Returns a random part for the name of a stream."""
+    """Return 12 random hex digits, for the name of a stream."""
     return os.urandom(6).hex()
 
 
 def in_threads(call: Callable[[T], Any], items: Iterable[T]) -> list[Any]:
-    """Returns what the call returns for each item, in threads; raises the first error."""
+    """Call ``call`` for each item, eight at a time, and return the results in order. Raise the first error."""
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(CALLS_AT_ONCE) as pool:
@@ -35,14 +35,14 @@ def in_threads(call: Callable[[T], Any], items: Iterable[T]) -> list[Any]:
 
 
 def open_store(location: str) -> "Store":
-    """Returns the store at a path or URL, as ``stores.open_store`` does. Raises OptionError."""
+    """Return the store at a path or URL. Raise OptionError as ``stores.open_store`` does."""
     from elasticq.spark import stores
 
     return stores.open_store(location)
 
 
 def heartbeat(interval_s: float, renew: Callable[[Offset], None]) -> "Heartbeat":
-    """Returns a heartbeat that calls ``renew`` every ``interval_s`` seconds while it covers a batch."""
+    """Return a heartbeat that calls ``renew`` every ``interval_s`` seconds while it covers a batch."""
     from elasticq.spark.heartbeat import Heartbeat
 
     return Heartbeat(interval_s, renew)
@@ -50,7 +50,7 @@ def heartbeat(interval_s: float, renew: Callable[[Offset], None]) -> "Heartbeat"
 
 @dataclass(frozen=True)
 class Environment:
-    """The real environment by default. It is pickled for executors, so it holds only functions of modules."""
+    """The functions that a reader calls; by default the real ones. All can be pickled for executors."""
 
     connect: Callable[[Connection], clients.Client] = clients.connect
     on_elasticq: Callable[[Connection], bool] = clients.on_elasticq

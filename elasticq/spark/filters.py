@@ -1,4 +1,4 @@
-"""Which of Spark's filters the server applies: queue, messageGroupId, and bounds of sentTimestamp."""
+"""The choice of Spark's filters that the server applies: queue, messageGroupId, and bounds of sentTimestamp."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ from pyspark.sql.datasource import (
 
 @dataclass(frozen=True)
 class Narrowed:
-    """What the server filters by: these queues (None: all), this group, sent in [from_ms, until_ms)."""
+    """The filters that the server applies: queues, message group, and sent in [from_ms, until_ms). None: no filter."""
 
     queues: frozenset[str] | None = None
     group: str | None = None
@@ -27,15 +27,15 @@ class Narrowed:
     until_ms: int | None = None
 
     def members(self) -> dict[str, Any]:
-        """Returns the members of a peek that apply the filters."""
+        """Return the members of a peek for the group and the times. The reader itself chooses the queues."""
         found = {"MessageGroupId": self.group, "SentFromMs": self.from_ms, "SentUntilMs": self.until_ms}
         return {name: value for name, value in found.items() if value is not None}
 
 
 def narrowed(filters: Iterable[Filter]) -> tuple[Narrowed, list[Filter]]:
-    """Returns what the server can filter by, and the filters that Spark still has to apply.
+    """Return the filters for the server, and the filters that Spark still has to apply.
 
-    A bound on sentTimestamp is in both: the server compares milliseconds, Spark microseconds.
+    A bound on sentTimestamp is in both, because the server compares milliseconds and Spark microseconds.
     """
     known = Narrowed()
     left: list[Filter] = []
@@ -81,7 +81,7 @@ def _of_queues(known: Narrowed, names: frozenset[str]) -> Narrowed:
 
 
 def _milliseconds(moment: datetime) -> int:
-    """Returns the milliseconds since the epoch, rounded down."""
+    """Return the milliseconds since the epoch, rounded down. A time without a zone is UTC."""
     aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     since = aware - datetime(1970, 1, 1, tzinfo=UTC)
     return since.days * 86_400_000 + since.seconds * 1000 + since.microseconds // 1000

@@ -1,6 +1,6 @@
-"""Keeps a streaming query running: restarts it from its checkpoint, ends on SIGTERM, logs what it does.
+"""The supervision of a streaming query: restarts from the checkpoint, an end on SIGTERM, log lines.
 
-Spark tries a task again whose worker died, but a query whose driver-side Python source died ends.
+Spark retries a task whose worker died. But if the driver-side Python process of the source dies, the query ends.
 """
 
 import json
@@ -21,14 +21,14 @@ log = logging.getLogger("elasticq.spark")
 
 PAUSE_S_MIN = 1.0
 PAUSE_S_MAX = 60.0
-LOOK_S = 1  # between two looks at a query and at signals
-FAILURES_MAX = 20  # failures without one finished batch between them
+LOOK_S = 1  # between two checks of the query and of signals
+FAILURES_MAX = 20  # failures in a row, without a finished batch between them
 OBSERVED = "sqs"
 
 
 @dataclass(slots=True)
 class Restarts:
-    """Decides when the query is started again, and when to stop trying."""
+    """The count of failures, which decides when a query starts again and when it is given up."""
 
     failures_max: int = FAILURES_MAX
     failures: int = 0
@@ -38,7 +38,7 @@ class Restarts:
         self.failures = 0
 
     def pause_s(self) -> float | None:
-        """Counts a failure; returns the seconds to wait before the next start, None after too many without progress."""
+        """Count a failure. Return the seconds to wait before the next start, or None after too many in a row."""
         self.failures += 1
         self.total += 1
         if self.failures > self.failures_max:
@@ -52,11 +52,11 @@ def run_forever(
     failures_max: int = FAILURES_MAX,
     stop: threading.Event | None = None,
 ) -> int:
-    """Starts the query that ``build_query`` makes (with a checkpointLocation) again whenever it fails.
+    """Run a query, and start it again whenever it fails. Return the number of restarts at the end.
 
-    Returns the number of restarts when the query ended by itself (availableNow, or somebody stopped it), on
-    SIGTERM, or when ``stop`` is set. Raises the query's error when it failed ``failures_max`` times in a row
-    without finishing a batch. Signals are only heard in the main thread.
+    build_query: makes and starts the query, which needs a checkpointLocation. It ends by itself (availableNow), by
+    its own ``stop``, on SIGTERM (in the main thread only), or when ``stop`` is set. Raise the query's error after more
+    than ``failures_max`` failures in a row without a finished batch.
     """
     stop = stop or threading.Event()
     restarts = Restarts(failures_max)
@@ -79,7 +79,10 @@ def run_forever(
 
 
 def on_sigterm(stop: threading.Event) -> Callable[[], object]:
-    """Sets ``stop`` on SIGTERM; returns a function that undoes that."""
+    """Install a SIGTERM handler that sets ``stop``. Return a function that restores the earlier handler.
+
+    Do nothing outside the main thread.
+    """
     if threading.current_thread() is not threading.main_thread():
         return lambda: None
     before = signal.signal(signal.SIGTERM, lambda *_: stop.set())
@@ -87,7 +90,10 @@ def on_sigterm(stop: threading.Event) -> Callable[[], object]:
 
 
 def watch(query: "StreamingQuery", stop: threading.Event, restarts: Restarts) -> None:
-    """Waits until the query has ended or was stopped; raises its error. A finished batch counts as progress."""
+    """Wait until the query has ended, and stop it if ``stop`` is set. Raise the query's error.
+
+    Reset the count of failures if the query has finished a batch.
+    """
     try:
         while not query.awaitTermination(LOOK_S):
             if stop.is_set():
@@ -99,7 +105,11 @@ def watch(query: "StreamingQuery", stop: threading.Event, restarts: Restarts) ->
 
 
 def watched(frame: "DataFrame") -> "DataFrame":
-    """Returns the frame with observed figures for ``progress_listener``: redelivered messages and the oldest age."""
+    """Return the frame with observed metrics for ``progress_listener``.
+
+    They are the number of messages, the number of redelivered ones (with the column receiveCount), and the oldest
+    sentTimestamp (with that column).
+    """
     from pyspark.sql import functions
 
     figures = [functions.count(functions.lit(1)).alias("messages")]
@@ -111,7 +121,10 @@ def watched(frame: "DataFrame") -> "DataFrame":
 
 
 def progress_listener(write: Callable[[str], object] = log.info) -> "StreamingQueryListener":
-    """Returns a listener for ``spark.streams.addListener`` that writes one JSON line for each batch and query's end."""
+    """Return a listener for ``spark.streams.addListener``. It writes a line of JSON for each event.
+
+    The events are the start of a query, each batch, and the end of a query.
+    """
     from pyspark.sql.streaming.listener import StreamingQueryListener
 
     class Listener(StreamingQueryListener):
@@ -122,7 +135,7 @@ def progress_listener(write: Callable[[str], object] = log.info) -> "StreamingQu
             write(line("sqs_batch", **figures_of(event.progress)))
 
         def onQueryIdle(self, event: Any) -> None:
-            """Writes nothing."""
+            """Write nothing."""
 
         def onQueryTerminated(self, event: Any) -> None:
             write(line("sqs_query_ended", query=str(event.id), error=event.exception))
@@ -131,7 +144,7 @@ def progress_listener(write: Callable[[str], object] = log.info) -> "StreamingQu
 
 
 def figures_of(progress: Any) -> dict[str, Any]:
-    """Returns the figures of a batch: those of Spark, of the queues (from the source's offsets), and of ``watched``."""
+    """Return the figures of a batch: Spark's, those of the source's offsets, and those of ``watched``."""
     figures: dict[str, Any] = {
         "query": str(progress.id),
         "batch": progress.batchId,
@@ -149,7 +162,7 @@ def figures_of(progress: Any) -> dict[str, Any]:
 
 
 def told(offset: object) -> dict[str, Any]:
-    """Returns the numbers in an offset's JSON: backlog, in flight, ages."""
+    """Return the numbers in an offset's JSON, such as backlog and inFlight; {} if it is no JSON object."""
     try:
         content = json.loads(offset) if isinstance(offset, str) else {}
     except ValueError:

@@ -1,4 +1,4 @@
-"""Renews the messages of a running batch, from a thread of the driver-side process."""
+"""The renewal of a running batch's messages, in a thread of the driver-side process."""
 
 import logging
 import threading
@@ -10,7 +10,7 @@ log = logging.getLogger(__name__)
 
 
 class Heartbeat:
-    """Renews one batch at a time, from its planning until its commit, every ``interval_s`` seconds."""
+    """A thread that renews one batch every ``interval_s`` seconds, from its planning until its commit."""
 
     def __init__(self, interval_s: float, renew: Callable[[Offset], None]) -> None:
         self._interval_s = interval_s
@@ -21,7 +21,7 @@ class Heartbeat:
         self._stopped = False
 
     def cover(self, offset: Offset | None) -> None:
-        """Renews this batch from now on; None stops renewing."""
+        """Renew this batch instead of any other from now on; None: renew nothing."""
         with self._changed:
             self._offset = offset
             if offset is not None and self._thread is None and not self._stopped:
@@ -29,7 +29,7 @@ class Heartbeat:
                 self._thread.start()
 
     def stop(self) -> None:
-        """Ends the thread, and waits for its end."""
+        """End the thread, and wait for its end."""
         with self._changed:
             self._stopped = True
             self._offset = None
@@ -48,5 +48,5 @@ class Heartbeat:
                 continue
             try:
                 self._renew(offset)
-            except Exception as error:  # the next beat may succeed; the commit tells what was lost
+            except Exception as error:  # the next beat may succeed; the commit reports what was lost
                 log.warning("renewal_failed batch=%d error=%s", offset.batch, error)

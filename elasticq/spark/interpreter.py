@@ -1,8 +1,8 @@
-"""Starts Spark's Python processes on compiled modules.
+"""A Python command for Spark's processes that uses the compiled modules of pyspark.
 
-Of each Python process that Spark starts, the path begins with a zip of pyspark, though the same pyspark lies
-installed beside it. A zip keeps no compiled modules, so every one of these processes compiles pyspark anew: 1.5 s of
-CPU for each query that starts. The command made here puts the installed pyspark before the zip.
+Spark puts a zip of pyspark first on the path of each Python process, although the same pyspark is installed. A zip
+holds no compiled modules, so each process compiles pyspark again. This costs 1.5 s of CPU for each query that starts.
+The command puts the installed pyspark before the zip.
 """
 
 import hashlib
@@ -25,25 +25,28 @@ exec {python} "$@"
 
 
 def worker_python() -> str:
-    """Returns the command for Spark's workers; sys.executable if Spark does not use the installed pyspark."""
+    """Return the Python command for Spark's workers.
+
+    It is sys.executable if Spark does not use the installed pyspark, or if the cache cannot be written.
+    """
     places = {name: place for name in PACKAGES if (place := installed(name))}
     if len(places) != len(PACKAGES) or not is_spark_home(places["pyspark"]):
         return sys.executable
     try:
         return str(wrapped_python(places, cache_directory("python")))
-    except OSError:  # without a cache workers start slower, but work
+    except OSError:  # without a cache, workers only start slower
         return sys.executable
 
 
 def installed(name: str) -> Path | None:
-    """Returns the directory of a package; None if the package is not a directory of files."""
+    """Return the directory of a package, or None if it is not installed as a directory."""
     spec = find_spec(name)
     place = Path(spec.origin).parent if spec is not None and spec.origin else None
     return place if place is not None and place.is_dir() else None
 
 
 def is_spark_home(pyspark: Path) -> bool:
-    """True if the Spark that will start is the one of this pyspark, and this has the zip."""
+    """Return whether Spark will start from this pyspark, and this pyspark has the zip."""
     named = os.environ.get("SPARK_HOME")
     return (pyspark / "python" / "lib" / "pyspark.zip").exists() and (
         not named or Path(named).resolve() == pyspark.resolve()
@@ -51,7 +54,10 @@ def is_spark_home(pyspark: Path) -> bool:
 
 
 def wrapped_python(places: dict[str, Path], cache: Path) -> Path:
-    """Returns a Python that finds these packages first, through links; their directories are not on its path."""
+    """Return a Python command that finds these packages before all others.
+
+    It finds them through links. So the other packages in their directories do not come first, too.
+    """
     key = repr((sys.executable, sorted(places.items())))
     home = cache / hashlib.sha256((WRAPPER + key).encode()).hexdigest()[:16]
 

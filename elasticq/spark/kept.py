@@ -1,4 +1,4 @@
-"""Keeps files that are made once for a machine, in the user's cache."""
+"""Files in the user's cache that are made once on a machine."""
 
 import os
 import shutil
@@ -8,21 +8,24 @@ from pathlib import Path
 
 
 def cache_directory(kind: str) -> Path:
-    """Returns the directory of the user's cache for one kind of files. Raises OSError if it cannot be written."""
+    """Return the directory in the user's cache for one kind of files. Raise OSError if it cannot be created."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "elasticq" / kind
     cache.mkdir(parents=True, exist_ok=True)
     return cache
 
 
 def made_once(home: Path, fill: Callable[[Path], None]) -> Path:
-    """Returns a directory with what ``fill`` makes. It is made elsewhere and renamed, so nobody sees half of it."""
+    """Return the directory ``home``. If it does not exist, let ``fill`` make it.
+
+    It is filled under another name and then renamed, so no process finds it incomplete.
+    """
     if home.is_dir():
         return home
     made = Path(tempfile.mkdtemp(prefix="making-", dir=home.parent))
     fill(made)
     try:
         made.rename(home)
-    except OSError:  # another process was first; what it made is the same
+    except OSError:  # another process was first and made the same
         shutil.rmtree(made)
     return home
 

@@ -1,9 +1,7 @@
-"""mode=lease: elasticq remembers what each task received, and one delete commits a batch.
+"""Reads with mode=lease: elasticq remembers what each task received, and one delete commits a batch.
 
-The receives of a task carry the ids NAME/BATCH/PARTITION/0, 1, 2 ...; elasticq
-answers the same id with the same messages until the batch is committed, so a
-task that runs again reads the same. The reasons for this design are in
-docs/adr/0012-spark-source.md.
+The receives of a task have the ids NAME/BATCH/PARTITION/0, 1, 2 and so on. Until the commit, elasticq answers an id
+with the same messages, so a retried task reads the same messages. docs/adr/0012-spark-source.md gives the reasons.
 """
 
 import logging
@@ -18,22 +16,22 @@ from elasticq.spark.options import Read
 from elasticq.spark.receives import Receives
 from elasticq.spark.schema import Message
 
-LEASE_MESSAGES_MAX: Final = 20_000  # the bound of elasticq, at which a lease takes no more messages
+LEASE_MESSAGES_MAX: Final = 20_000  # the most messages of a lease on elasticq
 EXPIRED: Final = "LeaseExpired"
 log = logging.getLogger(__name__)
 
 
 class LeaseLost(RuntimeError):
-    """A lease ended before its messages were read: they are visible again and come in a later batch."""
+    """The error of a lease that ended before all its messages were read. They come in a later batch."""
 
 
 def body_bytes(messages: list[Message]) -> int:
-    """Returns the bytes of all bodies, in UTF-8 where that is cheap to know, else the characters."""
+    """Return the sum of the characters of all bodies, which approximates their bytes."""
     return sum(len(message["Body"]) for message in messages)
 
 
 class Leases:
-    """Reads by leases on executors; commits, renews and counts on the driver."""
+    """Reads through leases. Executors read; the driver commits, renews and counts."""
 
     share_messages_max = LEASE_MESSAGES_MAX
 
@@ -41,7 +39,7 @@ class Leases:
         self._options = options
         self._receives = receives
         self._environment = environment
-        self.expired = 0  # leases that this process saw end before their commit
+        self.expired = 0  # leases that ended before their commit, as far as this process knows
 
     def _client(self) -> Client:
         return self._environment.connect(self._options.connection)
@@ -49,10 +47,10 @@ class Leases:
     # --- on executors ---------------------------------------------------------------------------
 
     def pages(self, share: Share) -> Iterator[list[Message]]:
-        """Yields the share's messages, the same ones in each run.
+        """Yield the share's messages, which are the same in each run.
 
-        The share ends at an empty answer, which elasticq remembers, or at a bound of its own, never by time: a replay
-        would end elsewhere. Raises LeaseLost if the lease ends between two pages.
+        The share ends at an empty answer, which elasticq remembers, or at its bound. It never ends by time, because a
+        replay would end elsewhere. Raise LeaseLost if the lease ends between two pages.
         """
         client = self._client()
         messages = taken = taken_bytes = 0
@@ -80,12 +78,14 @@ class Leases:
             call += 1
 
     def _lost(self, share: Share, call: int) -> None:
-        """Ends the share if nothing was read of it, as its messages come later; else raises LeaseLost.
+        """Log the end of the share's lease if nothing was read of it. Otherwise raise LeaseLost.
 
-        Otherwise a replay could go on for ever: Spark plans the same batch again and again, but its ids are closed.
+        call: the number of pages read. Without pages the share is empty, and its messages come in a later batch. An
+        error would repeat for ever: Spark plans the same batch again, but its lease has ended. With
+        onLeaseExpired=fail, always raise LeaseLost.
         """
         said = (
-            f"the lease of batch {share.batch}, partition {share.partition} of {share.name} is over;"
+            f"the lease of batch {share.batch}, partition {share.partition} of {share.name} has ended;"
             " its messages are visible again and come in a later batch"
         )
         if call or self._options.on_lease_expired == "fail":
@@ -95,7 +95,7 @@ class Leases:
     # --- on the driver --------------------------------------------------------------------------
 
     def commit(self, offset: Offset) -> None:
-        """Deletes the batch's messages; a repeated call is harmless. Messages that are no longer held are logged."""
+        """Delete the batch's messages. Log shares whose lease has ended. A repeated call is harmless."""
         client = self._client()
         for part in offset.parts:
             handle = f"lease:{offset.name}/{offset.batch}/"
@@ -121,7 +121,7 @@ class Leases:
         return True
 
     def renew(self, offset: Offset) -> None:
-        """Renews the whole batch for leaseSeconds. A lease that has ended shows at the commit."""
+        """Renew all leases of the batch for leaseSeconds. The commit finds those that have ended."""
         client = self._client()
         for part in offset.parts:
             self._renewed(client, part.queue_url, f"lease:{offset.name}/{offset.batch}/")
@@ -138,12 +138,13 @@ class Leases:
         return True
 
     def replayed(self, offset: Offset) -> list[Share]:
-        """Returns the shares of a batch that an earlier run planned, without those whose leases may be over.
+        """Return the shares of a batch that an earlier run planned, without those whose leases may have ended.
 
-        elasticq forgets an ended lease some time after its end; its ids would then open a new one, with messages that
-        a sink which knows the batch already skips. So the age decides first: a lease cannot have ended before its
-        time, and of an older one only those count that can still be renewed. The others are given back, opened or not:
-        a receive of the earlier run that is still on its way must not open what the commit would then delete unseen.
+        Some time after its end, elasticq forgets a lease, and its ids would open a new one. A sink that knows the batch
+        would skip the new messages. So only a batch younger than leaseSeconds keeps all shares. An older batch
+        keeps the shares whose leases can be renewed. The leases of its other shares are ended, even if they never
+        opened. Otherwise a late receive of the earlier run could open one, and the commit would delete messages that
+        nobody read.
         """
         shares = offset.shares()
         if self._environment.now_s() * 1000 - offset.planned_ms < offset.lease_ms * 0.99:

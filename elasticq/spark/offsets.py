@@ -1,8 +1,7 @@
-"""What stands in Spark's offset log: the name of the stream, the number of a batch, and how it is divided.
+"""The offsets in Spark's log: the name of the stream, the number of a batch, and its division into shares.
 
-All that a replay needs is in it, so that a query that starts again with other
-options reads the same batch in the same way. The name has a random part from
-``initialOffset``: a new checkpoint can never meet the ids of an old one.
+An offset holds all that a replay needs. A query that starts again with other options therefore reads the same batch in
+the same way. ``initialOffset`` adds a random part to the name, so a new checkpoint never reuses the ids of an old one.
 """
 
 import re
@@ -10,13 +9,16 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 VERSION: Final = 1
-NAME_CHARACTERS: Final = 60  # of the 80 that the name of a lease may have; the rest is the random part
+NAME_CHARACTERS: Final = 60  # of the 80 of a lease's name; the random part needs the others
 Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Share:
-    """What one task reads: up to ``messages`` messages (and about ``bytes_max`` bytes, 0: no bound) of one queue."""
+    """The part of a batch that one task reads: up to ``messages`` messages of one queue.
+
+    bytes_max: the approximate limit for their bodies, in bytes; 0: no limit.
+    """
 
     name: str
     batch: int
@@ -33,7 +35,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Part:
-    """What a batch takes from one queue."""
+    """The part of a batch that comes from one queue. partitions: its number of tasks."""
 
     queue_url: str
     partitions: int
@@ -42,7 +44,10 @@ class Part:
 
 @dataclass(frozen=True)
 class Offset:
-    """The end of a batch. planned_ms: planning time by the driver's clock; lease_ms: life of an unrenewed lease."""
+    """The end of a batch.
+
+    planned_ms: when it was planned, by the driver's clock. lease_ms: how long a lease lasts without renewals.
+    """
 
     name: str
     batch: int
@@ -53,7 +58,7 @@ class Offset:
     parts: tuple[Part, ...] = ()
 
     def shares(self) -> list[Share]:
-        """Returns a share for each task; the first ones of a part get one message more if it does not divide evenly."""
+        """Return a share for each task. The messages of a part are divided evenly; the first shares get the rest."""
         count = sum(part.partitions for part in self.parts)
         shares: list[Share] = []
         for part in self.parts:
@@ -88,7 +93,7 @@ class Offset:
 
 
 def from_json(offset: Json) -> Offset:
-    """Parses an offset. Raises ValueError if it is of another source or of a newer version."""
+    """Parse an offset. Raise ValueError if another source or a newer version wrote it."""
     if offset.get("version") != VERSION:
         raise ValueError(f"the checkpoint holds an offset that is not of this version of format sqs: {offset}")
     parts = (Part(url, part["partitions"], part["messages"]) for url, part in offset["queues"].items())
@@ -104,6 +109,6 @@ def from_json(offset: Json) -> Offset:
 
 
 def stream_name(wanted: str, random_part: str) -> str:
-    """Returns a name for leases and files: what people call the query, and a part that makes it unique."""
+    """Return a name for leases and files: the wanted name, without unsafe characters, and the random part."""
     word = re.sub(r"[^A-Za-z0-9_.-]+", "-", wanted)[:NAME_CHARACTERS].strip("-.") or "sqs"
     return f"{word}-{random_part}"

@@ -1,7 +1,7 @@
-"""The options of ``.option(...)``: names, types, bounds, defaults, and one clear error for all that does not fit.
+"""The options of ``format("sqs")``: names, types, bounds and defaults.
 
-The options of each use are the fields of a frozen dataclass; Spark hands them
-over as text under case-insensitive names. ``parse`` turns the text into the fields.
+Each use (reading, writing, consuming) has a frozen dataclass whose fields are its options. Spark passes options as
+texts with case-insensitive names, and ``parse`` turns them into the dataclass.
 """
 
 import os
@@ -10,28 +10,28 @@ from dataclasses import Field, dataclass, field, fields
 from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
-# Options of Spark itself, which it hands to sources and sinks together with the user's.
+# Spark's own options, which it passes to sources and sinks together with the user's.
 SPARKS_OWN: Final = frozenset(["checkpointlocation", "path", "outputmode", "triggertype", "triggerinterval"])
 TRUE: Final = frozenset(["true", "1", "yes", "on"])
 FALSE: Final = frozenset(["false", "0", "no", "off"])
 UNITS_S: Final = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
-LEASE_SECONDS_MAX: Final = 43_200  # the visibility maximum of SQS
+LEASE_SECONDS_MAX: Final = 43_200  # the longest visibility timeout of SQS
 PARTITIONS_DEFAULT: Final = 4  # tasks of a batch
 
 T = TypeVar("T")
 
 
 class OptionError(ValueError):
-    """The option is unknown, does not fit, or is missing."""
+    """The error of an option that is unknown, wrong or missing."""
 
 
 def text(value: str) -> str:
-    """Parses a text: any, without spaces around it."""
+    """Return the text without spaces around it."""
     return value.strip()
 
 
 def flag(value: str) -> bool:
-    """Parses ``true`` or ``false``. Raises ValueError."""
+    """Parse ``true`` or ``false``, and their synonyms (``TRUE``, ``FALSE``). Raise ValueError for anything else."""
     word = value.strip().lower()
     if word in TRUE or word in FALSE:
         return word in TRUE
@@ -39,7 +39,7 @@ def flag(value: str) -> bool:
 
 
 def choice(*words: str) -> Callable[[str], str]:
-    """Returns a parser for one of a few words, in any case, which gives the spelling used here."""
+    """Return a parser that accepts one of the words in any case, and returns it as it is spelt in ``words``."""
     spelling = {word.lower(): word for word in words}
 
     def parse_choice(value: str) -> str:
@@ -51,7 +51,7 @@ def choice(*words: str) -> Callable[[str], str]:
 
 
 def whole(least: int, most: int) -> Callable[[str], int]:
-    """Returns a parser for a whole number between two bounds."""
+    """Return a parser for a whole number from ``least`` to ``most``."""
 
     def parse_whole(value: str) -> int:
         try:
@@ -66,7 +66,7 @@ def whole(least: int, most: int) -> Callable[[str], int]:
 
 
 def seconds(least: float, most: float) -> Callable[[str], float]:
-    """Returns a parser for a time in seconds, or with a unit: ``90``, ``1.5m``, ``12h``."""
+    """Return a parser for a time such as ``90``, ``1.5m`` or ``12h``. It returns seconds."""
 
     def parse_seconds(value: str) -> float:
         word = value.strip().lower()
@@ -83,29 +83,33 @@ def seconds(least: float, most: float) -> Callable[[str], float]:
 
 
 def option(parse_value: Callable[[str], Any], default: Any, about: str, *, secret: bool = False) -> Any:
-    """Makes a dataclass field that is an option, whose name is the field's in camel case; ``about`` describes it."""
+    """Return a dataclass field for an option.
+
+    parse_value: parses its text, and raises a ValueError that describes what is allowed. about: the help text. secret:
+    whether errors and reprs leave out its value.
+    """
     return field(default=default, repr=not secret, metadata={"parse": parse_value, "about": about, "secret": secret})
 
 
 def name_of(known: "Field[Any]") -> str:
-    """Returns the option's name: maxMessagesPerTrigger for the field ``max_messages_per_trigger``."""
+    """Return an option's name, such as maxMessagesPerTrigger for the field ``max_messages_per_trigger``."""
     first, *others = known.name.split("_")
     return first + "".join(word.capitalize() for word in others)
 
 
 @dataclass(frozen=True)
 class Connection:
-    """How and as whom to reach the server. It is hashable: one client is kept for each."""
+    """The endpoint, the region and the credentials of a client. It is the key under which clients are kept."""
 
     endpoint: str = option(text, "", "address of the server; AWS's own for the region if it is not given")
-    region: str = option(text, "", "AWS region; else that of the environment or the profile")
+    region: str = option(text, "", "AWS region; by default that of the environment or the profile")
     profile: str = option(text, "", "profile of the AWS configuration files")
-    access_key_id: str = option(text, "", "key; else found as boto3 finds it")
+    access_key_id: str = option(text, "", "key; by default the one that boto3 finds")
     secret_access_key: str = option(text, "", "secret of the key", secret=True)
     session_token: str = option(text, "", "token of a temporary key", secret=True)
-    client: str = option(choice("auto", "boto3", "light"), "auto", "auto is light against elasticq and boto3 elsewhere")
+    client: str = option(choice("auto", "boto3", "light"), "auto", "auto: light on elasticq, boto3 elsewhere")
     retry_seconds: float = option(
-        seconds(0, 3600), 120.0, "how long a call is tried again after 503, throttling or no answer"
+        seconds(0, 3600), 120.0, "how long to retry a call after 503, throttling or no answer"
     )
 
 
@@ -115,11 +119,11 @@ class Queue(Connection):
 
     queue_url: str = option(text, "", "the queue by its URL")
     queue_name: str = option(text, "", "the queue by its name")
-    queue_prefix: str = option(text, "", "all queues whose names start so (reading)")
+    queue_prefix: str = option(text, "", "all queues whose names begin with it (reading)")
 
     @property
     def connection(self) -> Connection:
-        """Returns only what a client needs, so that queues of one server share a client."""
+        """Return only the options of the connection, so that queues of one server share a client."""
         return Connection(**{known.name: getattr(self, known.name) for known in fields(Connection)})
 
 
@@ -128,25 +132,29 @@ class Read(Queue):
     """The options of ``read`` and ``readStream``."""
 
     mode: str = option(
-        choice("auto", "lease", "wal", "driver"), "auto", "how a batch survives: auto is lease on elasticq, else wal"
+        choice("auto", "lease", "wal", "driver"),
+        "auto",
+        "how a batch survives failures; auto: lease on elasticq, else wal",
     )
     wal_location: str = option(text, "", "folder of the write-ahead log: a shared path, file:// or s3://")
-    query_name: str = option(text, "", "goes into the name of leases and log files, for people")
-    lease_name: str = option(text, "", "the same; wins over queryName")
+    query_name: str = option(text, "", "part of the names of leases and log files, for operators")
+    lease_name: str = option(text, "", "as queryName, which it overrides")
     ack_mode: str = option(
         choice("commit", "none", "onRead"),
         "",
-        "delete what Spark committed; nothing; or at once when it is read (may lose). Streams: commit if not given",
+        "delete what Spark committed, nothing, or each page at once (may lose messages). Streams: commit by default",
     )
-    partitions: int = option(whole(1, 10_000), 0, "tasks of a batch; else the default parallelism, at most 8")
-    max_messages_per_trigger: int = option(whole(1, 10_000_000), 20_000, "messages of a micro-batch at most")
-    max_bytes_per_trigger: int = option(whole(1, 2**40), 0, "bytes of bodies of a micro-batch, about; 0: no bound")
-    min_messages_per_trigger: int = option(whole(1, 10_000_000), 1, "wait for so many waiting messages")
-    max_trigger_delay: float = option(seconds(0, 86_400), 900.0, "but not longer than this")
-    max_rate_per_second: int = option(whole(1, 10_000_000), 0, "messages a second on average; 0: no bound")
-    poll_interval: float = option(seconds(0, 3600), 1.0, "how often an idle queue is asked for its backlog")
+    partitions: int = option(whole(1, 10_000), 0, "tasks of a batch; by default 4")
+    max_messages_per_trigger: int = option(whole(1, 10_000_000), 20_000, "most messages of a micro-batch")
+    max_bytes_per_trigger: int = option(
+        whole(1, 2**40), 0, "approximate bytes of all bodies of a micro-batch; 0: no limit"
+    )
+    min_messages_per_trigger: int = option(whole(1, 10_000_000), 1, "smallest backlog that starts a micro-batch")
+    max_trigger_delay: float = option(seconds(0, 86_400), 900.0, "longest wait for minMessagesPerTrigger")
+    max_rate_per_second: int = option(whole(1, 10_000_000), 0, "messages a second on average; 0: no limit")
+    poll_interval: float = option(seconds(0, 3600), 1.0, "time between two requests for the backlog of an idle queue")
     visibility_timeout: float = option(
-        seconds(1, LEASE_SECONDS_MAX), 300.0, "of received messages, in all modes but lease; the driver renews it"
+        seconds(1, LEASE_SECONDS_MAX), 300.0, "of received messages, except in mode=lease; the driver renews it"
     )
     lease_seconds: float = option(
         seconds(1, LEASE_SECONDS_MAX), float(LEASE_SECONDS_MAX), "how long a lease lasts unless the driver renews it"
@@ -154,15 +162,17 @@ class Read(Queue):
     on_lease_expired: str = option(
         choice("continue", "fail"),
         "continue",
-        "a replayed batch whose lease ended: its messages come again, or an error",
+        "if the lease of a replayed batch ended: read its messages in a later batch, or fail",
     )
-    heartbeat: str = option(choice("auto", "off"), "auto", "whether the driver renews what a running batch holds")
+    heartbeat: str = option(choice("auto", "off"), "auto", "whether the driver renews the messages of a running batch")
     wait_time_seconds: float = option(
-        seconds(0, 20), -1.0, "wait of a receive for messages; else 0 on elasticq, 1 elsewhere"
+        seconds(0, 20), -1.0, "wait of a receive for messages; by default 0 on elasticq, else 1"
     )
-    page_size: int = option(whole(1, 1000), 0, "messages a receive; else 1000 with the light client, 10 with boto3")
+    page_size: int = option(
+        whole(1, 1000), 0, "messages a receive; by default the most: 1000 by the light client on elasticq, else 10"
+    )
     dedupe_window: float = option(
-        seconds(0, 86_400), 3600.0, "wal and driver: how long ids are kept to know a redelivery by"
+        seconds(0, 86_400), 3600.0, "wal and driver: how long to keep the ids that show a redelivery"
     )
     ending_mode: str = option(text, "empty", "batch read: empty, snapshot or count:N")
     include_attributes: bool = option(flag, True, "whether the attributes column is filled")
@@ -170,13 +180,16 @@ class Read(Queue):
     on_parse_error: str = option(
         choice("fail", "null", "deadletter"),
         "fail",
-        "a body that is no JSON of the schema: fail, null, or into another queue",
+        "for a body that does not fit the schema: fail, null values, or send it to deadLetterQueue",
     )
     dead_letter_queue: str = option(text, "", "queue (name or URL) for onParseError=deadletter")
 
 
 def parse(kind: type[T], options: Mapping[str, str]) -> T:
-    """Returns the options as a ``kind``, a dataclass of ``option`` fields. Raises OptionError; shows no secret."""
+    """Return the options as a ``kind``, a dataclass of ``option`` fields.
+
+    Raise OptionError for an unknown name or a wrong value. The error does not show secrets.
+    """
     known = {name_of(each).lower(): each for each in fields(kind)}  # type: ignore[arg-type]
     given = {key.lower(): value for key, value in options.items() if value is not None}
     values = {}
@@ -209,9 +222,10 @@ Q = TypeVar("Q", bound=Queue)
 
 
 def parse_queue(kind: type[Q], options: Mapping[str, str]) -> Q:
-    """Parses as ``parse`` does a kind with a queue: ``load(path)`` may name it, and its URL may tell the endpoint.
+    """Return the options as a ``kind`` that names a queue or queues.
 
-    Raises OptionError unless exactly one of queueUrl, queueName and queuePrefix is given.
+    ``load(path)`` may name the queue. Without the option endpoint, the queue's URL or the environment gives it.
+    Raise OptionError unless exactly one of queueUrl, queueName and queuePrefix is given, or as ``parse`` does.
     """
     merged = {key.lower(): value for key, value in options.items() if value is not None}
     path = merged.pop("path", "")
@@ -229,7 +243,7 @@ def parse_queue(kind: type[Q], options: Mapping[str, str]) -> Q:
 
 
 def _endpoint(queue_url: str) -> str:
-    """Returns the endpoint of a queue's URL if that is not AWS's, else that of boto3's environment variables, or ""."""
+    """Return the endpoint in a queue's URL; for an AWS URL or none, that of boto3's environment variables, or ""."""
     parts = urlsplit(queue_url)
     host = parts.hostname or ""
     if host and not host.endswith((".amazonaws.com", ".amazonaws.com.cn")):

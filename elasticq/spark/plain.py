@@ -1,4 +1,4 @@
-"""ackMode=none and ackMode=onRead: nothing is remembered, and a task that runs again reads other messages."""
+"""Reads with ackMode=none and ackMode=onRead. They store nothing, so a retried task reads other messages."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -14,7 +14,7 @@ ENTRIES_MAX: Final = 10
 
 
 class Plain:
-    """Reads without protection. With onRead a message is deleted once its page was received, whatever Spark does."""
+    """Reads without protection against failures. With onRead, a page is deleted as soon as it was received."""
 
     share_messages_max = 10_000_000
     expired = 0
@@ -25,7 +25,7 @@ class Plain:
         self._environment = environment
 
     def pages(self, share: Share) -> Iterator[list[Message]]:
-        """Yields messages until the queue is empty or a bound of the share is reached."""
+        """Yield messages until the queue is empty or a bound of the share is reached."""
         client = self._environment.connect(self._options.connection)
         taken = taken_bytes = 0
         while taken < share.messages and (not share.bytes_max or taken_bytes < share.bytes_max):
@@ -53,10 +53,10 @@ class Plain:
             client.delete_message_batch(QueueUrl=queue_url, Entries=entries)
 
     def commit(self, offset: Offset) -> None:
-        """Does nothing: the user deletes the messages, or they are deleted already."""
+        """Do nothing: the user deletes the messages, or the read has deleted them."""
 
     def renew(self, offset: Offset) -> None:
-        """Does nothing: no messages are held for the batch."""
+        """Do nothing: no messages are held for the batch."""
 
     def replayed(self, offset: Offset) -> list[Share]:
         return offset.shares()

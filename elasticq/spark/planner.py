@@ -1,8 +1,7 @@
-"""Plans the batches of a stream on the driver: how many messages, of which queues, by how many tasks; commits them.
+"""The planning and the commits of a stream's batches, on the driver.
 
-Spark calls ``commit(end)`` one batch late, so a batch is committed when the
-next one is planned: ``latestOffset(start)`` is called, also after a restart,
-only when all up to ``start`` stands in the commit log.
+Spark calls ``commit(end)`` one batch late, so the planner commits a batch when it plans the next one. This is safe:
+Spark calls ``latestOffset(start)`` only when all batches up to ``start`` are in its commit log, even after a restart.
 """
 
 import logging
@@ -19,12 +18,12 @@ from elasticq.spark.offsets import Json, Offset, Share, from_json, stream_name
 from elasticq.spark.options import PARTITIONS_DEFAULT, Read
 from elasticq.spark.queues import Backlog, backlog_of, find_queues
 
-QUEUES_FOUND_S: Final = 60.0  # how long the queues of a prefix are taken as known
+QUEUES_FOUND_S: Final = 60.0  # how long the list of a prefix's queues is used
 log = logging.getLogger(__name__)
 
 
 class Planner:
-    """The state of the driver-side process: what is planned and committed, and what the queues answered last."""
+    """The planner of one stream: the batches planned and committed, and the latest backlogs of the queues."""
 
     def __init__(self, options: Read, mode: str, environment: Environment, delivery: Any) -> None:
         self._options = options
@@ -57,14 +56,18 @@ class Planner:
     # --- offsets ----------------------------------------------------------------------------------
 
     def first(self) -> Offset:
-        """Returns the offset of a new stream: a name that nobody had before, and nothing read."""
+        """Return the start offset of a new stream, with a unique name and batch number 0. Raise QueueError."""
         self._find_queues()
         wanted = self._options.lease_name or self._options.query_name
         self._last = Offset(stream_name(wanted, self._environment.random_part()), 0)
         return self._last
 
     def next_batch(self, start_json: Json | None, messages_max: int | None) -> Json:
-        """Commits the batch that ends at ``start``; plans the next one; returns its end, ``start`` if there is none."""
+        """Commit the batch that ends at ``start``, then plan the next batch.
+
+        Return the end of the next batch, or ``start`` if there is nothing to read. messages_max: the limit of Spark;
+        None: no limit; negative: use maxMessagesPerTrigger.
+        """
         start = self._start(start_json)
         self.commit(start)
         if messages_max is not None and messages_max < 0:
@@ -76,7 +79,7 @@ class Planner:
         return offset.to_json()
 
     def _start(self, start_json: Json | None) -> Offset:
-        """Returns the start. If Spark (4.1) does not give it, it is the last batch seen, or a new stream."""
+        """Return the start offset. Spark 4.1 gives none: then it is the end of the last batch, or a new stream."""
         if start_json is not None:
             return from_json(start_json)
         return self._last or self.first()
@@ -111,7 +114,10 @@ class Planner:
         return offset
 
     def _wanted(self, messages_max: int | None) -> int:
-        """Returns how many messages the next batch takes. An idle queue is asked at most once in pollInterval."""
+        """Return how many messages the next batch may take. Ask an idle queue at most once in pollInterval.
+
+        The call sleeps for the rest of the interval.
+        """
         if self._idle:
             self._environment.sleep(max(0.0, self._asked_s + self._options.poll_interval - self._environment.now_s()))
         self._ask()
@@ -126,11 +132,11 @@ class Planner:
         self._admission.until([backlog for _, backlog in self._backlogs])
 
     def shares(self, start_json: Json, end_json: Json) -> list[Share]:
-        """Returns the tasks of the batch that ends at ``end``."""
+        """Return a share for each task of the batch that ends at ``end``. Commit the batch that ends at ``start``."""
         start, end = from_json(start_json), from_json(end_json)
         if (start.name, start.batch) == (end.name, end.batch):
             return []
-        self.commit(start)  # Spark 4.1 has not given ``start`` before, and begins a new name after a restart
+        self.commit(start)  # Spark 4.1 first gives ``start`` here, with the old name after a restart
         self._last = end
         if not end.parts:
             return []
@@ -144,7 +150,7 @@ class Planner:
         return shares
 
     def commit(self, offset: Offset) -> None:
-        """Deletes the batch's messages, unless this process has done so."""
+        """Commit a batch: delete its messages, unless this process has done so."""
         if offset.batch == 0 or offset == self._committed:
             return
         if self._heartbeat is not None:
@@ -180,7 +186,10 @@ class Planner:
         self._asked_s = self._environment.now_s()
 
     def report(self) -> Json | None:
-        """Returns backlog, in flight and oldest age, for the progress of the query."""
+        """Return the figures for the query's progress, or None before the queues were asked.
+
+        They are numbers of messages (backlog, inFlight, delayed), expired leases or handles, and oldestAgeSeconds.
+        """
         if not self._backlogs:
             return None
         report: Json = {
@@ -193,7 +202,10 @@ class Planner:
         return report if age_s is None else {**report, "oldestAgeSeconds": age_s}
 
     def _oldest_age_s(self) -> int | None:
-        """Returns the oldest message's age in seconds; None if unknown: only elasticq tells it, to the light client."""
+        """Return the age of the oldest message in seconds, 0 if there is none, or None if it is unknown.
+
+        Only a peek shows it, which needs mode=lease and the light client.
+        """
         client = self._client()
         if self._mode != "lease" or not hasattr(client, "peek") or chosen(self._options.connection) != "light":
             return None
@@ -204,5 +216,5 @@ class Planner:
             return None
         sent_ms = [int(message["SentTimestamp"]) for page in pages for message in page["Messages"]]
         if not sent_ms and any(page["NextSequence"] is not None for page in pages):
-            return None  # the first page holds none: to look further would cost too much
+            return None  # the first page is empty; reading more pages would cost too much
         return max(0, int(self._environment.now_s() - min(sent_ms) / 1000)) if sent_ms else 0

@@ -1,4 +1,4 @@
-"""Finds the queues that the options name, and asks them for their backlog; errors name the options to check."""
+"""The search for the queues that the options name, and for their backlogs. Errors name the options to check."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -15,7 +15,7 @@ WHO: Final = frozenset(
         "AuthFailure",
     ]
 )  # fmt: skip
-IN_FLIGHT_MAX: Final = 120_000  # bound of a queue on AWS and on elasticq
+IN_FLIGHT_MAX: Final = 120_000  # limit of a queue on AWS and on elasticq
 ABSENT: Final = frozenset(["QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue", "NonExistentQueue"])
 COUNTS: Final = (
     "ApproximateNumberOfMessages",
@@ -25,12 +25,12 @@ COUNTS: Final = (
 
 
 class QueueError(RuntimeError):
-    """A queue does not exist, is not allowed or not reachable; the message names the option to look at."""
+    """The error of a queue that does not exist or refuses access, or of a server that does not answer."""
 
 
 @dataclass(frozen=True)
 class Backlog:
-    """The numbers of messages in one queue, as the server counts."""
+    """The numbers of messages in one queue, as the server reports them."""
 
     visible: int
     in_flight: int
@@ -38,7 +38,7 @@ class Backlog:
 
     @property
     def readable(self) -> int:
-        """Returns how many messages a batch may take: SQS delivers none beyond its bound of messages in flight."""
+        """Return how many messages a batch can receive, given the limit of messages in flight."""
         return min(self.visible, max(0, IN_FLIGHT_MAX - self.in_flight))
 
     @property
@@ -47,7 +47,7 @@ class Backlog:
 
 
 def find_queues(client: Client, options: Queue) -> list[str]:
-    """Returns the URLs of the queues that the options name. Raises QueueError."""
+    """Return the URLs of the queues that the options name. Raise QueueError if they cannot be found."""
     wanted = options.queue_url or options.queue_name or options.queue_prefix
     try:
         if options.queue_url:
@@ -71,7 +71,7 @@ def _with_prefix(client: Client, prefix: str) -> list[str]:
 
 
 def backlog_of(client: Client, queue_url: str, endpoint: str) -> Backlog:
-    """Returns the queue's backlog. Raises QueueError."""
+    """Return the backlog of a queue. Raise QueueError if the server does not report it."""
     try:
         counted = client.get_queue_attributes(QueueUrl=queue_url, AttributeNames=list(COUNTS))["Attributes"]
     except (SqsError, Unreachable) as error:
@@ -80,7 +80,7 @@ def backlog_of(client: Client, queue_url: str, endpoint: str) -> Backlog:
 
 
 def explained(error: Exception, wanted: str, endpoint: str) -> Exception:
-    """Returns a QueueError that explains the error in the words of the options; errors of other kinds as they are."""
+    """Return a QueueError that names the options to check. Return an error of another kind unchanged."""
     where = endpoint or "AWS"
     if isinstance(error, Unreachable):
         return QueueError(f"{where} does not answer: {error}; see options endpoint, region and retrySeconds")

@@ -1,4 +1,4 @@
-"""Makes receives in the same way for all modes, with the page size and wait time that fit the server."""
+"""The receives of all modes, with the page size and the wait time that fit the server."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -7,14 +7,14 @@ from elasticq.spark.clients import Client
 from elasticq.spark.options import Read
 from elasticq.spark.schema import Message, Rows
 
-BOTO3_PAGE: Final = 10  # AWS's own maximum
+BOTO3_PAGE: Final = 10  # the maximum of AWS
 LIGHT_PAGE: Final = 1000
-AWS_WAIT_S: Final = 1  # a long poll asks all of AWS's servers; a short one only some, so it may miss messages
+AWS_WAIT_S: Final = 1  # on AWS, a receive without a wait asks only some servers and may miss messages
 
 
 @dataclass(frozen=True)
 class Receives:
-    """How messages are received. ``extended``: the light client is used against elasticq, which allows larger pages."""
+    """The parameters of receives. extended: whether the light client receives from elasticq, with larger pages."""
 
     system_attributes: tuple[str, ...]
     wants_attributes: bool
@@ -23,7 +23,7 @@ class Receives:
     extended: bool
 
     def receive(self, client: Client, queue_url: str, wanted: int, **members: Any) -> list[Message]:
-        """Receives at most ``wanted`` messages, and at most a page."""
+        """Return up to ``wanted`` messages, and at most a page. members: further members of the request."""
         count = min(wanted, self.page)
         if self.extended:
             members["ElasticqPageSize"] = count
@@ -41,7 +41,7 @@ class Receives:
 
 
 def receives_for(options: Read, rows: Rows, on_elasticq: bool, is_light: bool) -> Receives:
-    """Returns how to receive; what the options leave open depends on the server and the client."""
+    """Return the parameters of receives. Page size and wait time default to what server and client allow."""
     extended = on_elasticq and is_light
     page_max = LIGHT_PAGE if extended else BOTO3_PAGE
     wait_s = options.wait_time_seconds

@@ -1,4 +1,4 @@
-"""The bytes of a write-ahead log file: messages as received, checked by a CRC."""
+"""The contents of write-ahead log files: received messages or ids, compressed JSON with a CRC."""
 
 import json
 import zlib
@@ -12,18 +12,18 @@ MAGIC: Final = b"elasticq-wal 1 "
 
 
 class DamagedLog(RuntimeError):
-    """A file of the write-ahead log is not what was written."""
+    """The error of a damaged file of the write-ahead log."""
 
 
 @dataclass
 class Received:
-    """What a task received: messages that become rows, and handles of redeliveries that are to be deleted with them."""
+    """The messages that a task received. redelivered: messages that were read before. The commit only deletes them."""
 
     messages: list[Message] = field(default_factory=list)
     redelivered: list[tuple[str, str]] = field(default_factory=list)  # message id, receipt handle
 
     def handles(self) -> list[tuple[str, str]]:
-        """Returns (message id, receipt handle) of all messages that the commit deletes."""
+        """Return message id and receipt handle of all messages that the commit deletes."""
         return [(each["MessageId"], each["ReceiptHandle"]) for each in self.messages] + self.redelivered
 
 
@@ -32,7 +32,7 @@ def encode(received: Received) -> bytes:
 
 
 def decode(name: str, content: bytes) -> Received:
-    """Decodes the file ``name``. Raises DamagedLog."""
+    """Return the messages in a file's content. Raise DamagedLog. name: the file, for the error text."""
     value = _unframed(name, content)
     for message in value["messages"]:
         for attribute in message.get("MessageAttributes", {}).values():
@@ -46,7 +46,7 @@ def encode_ids(committed_s: float, ids: list[str]) -> bytes:
 
 
 def decode_ids(name: str, content: bytes) -> tuple[float, list[str]]:
-    """Returns when the messages were committed, in seconds since the epoch, and their ids. Raises DamagedLog."""
+    """Return the time of a commit, in seconds since the epoch, and its message ids. Raise DamagedLog."""
     value = _unframed(name, content)
     return value["committed_s"], value["ids"]
 
@@ -66,4 +66,4 @@ def _unframed(name: str, content: bytes) -> Any:
 def _binary(value: object) -> str:
     if isinstance(value, bytes):
         return b64encode(value).decode()
-    raise TypeError(f"{type(value).__name__} is not of a message")
+    raise TypeError(f"{type(value).__name__} cannot be part of a message")

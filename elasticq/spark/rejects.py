@@ -1,4 +1,4 @@
-"""Keeps messages that could not be sent: one file of JSON lines for each task, which is whole or not there at all."""
+"""The files of rows that could not be sent: JSON lines, one complete file for each task."""
 
 import base64
 import json
@@ -10,7 +10,7 @@ from elasticq.spark.entries import Row
 
 
 def file_system(location: str) -> tuple[Any, str]:
-    """Returns pyarrow's file system for a path or a URL, and the path in it."""
+    """Return pyarrow's file system for a path or a URL, and the path within it."""
     from pyarrow.fs import FileSystem
 
     uri = location if "://" in location or location.startswith("file:") else Path(location).absolute().as_uri()
@@ -19,9 +19,9 @@ def file_system(location: str) -> tuple[Any, str]:
 
 
 class Rejects:
-    """The file of one task; it appears when the task has ended well, and never if nothing was rejected.
+    """The rejects of one task. Its file appears when the task succeeds and has rejected a row.
 
-    A task that runs again writes the same name, so no reject is listed twice.
+    A retried task writes a file of the same name, so no reject is listed twice.
     """
 
     def __init__(self, location: str, name: str) -> None:
@@ -47,7 +47,7 @@ class Rejects:
 
 
 def plain(value: object) -> object:
-    """Returns a value that JSON can hold for one of a type that it cannot."""
+    """Return a JSON value for a value that json cannot encode: base64, an ISO 8601 time, or str(value)."""
     match value:
         case bytes() | bytearray():
             return {"base64": base64.b64encode(value).decode()}

@@ -1,8 +1,7 @@
-"""The columns of ``format("sqs")`` and how messages become Arrow record batches of them.
+"""The columns of ``format("sqs")``, and the Arrow record batches made from messages.
 
-With ``valueFormat=json`` and a schema of the user, a column that has one of
-the names below is that column (``body`` may then be of any type); each other
-column is a field of the JSON body.
+With ``valueFormat=json`` the user gives a schema. A column of it with a name from ``COLUMNS`` keeps its meaning, but
+``body`` may have any type. Every other column is a field of the JSON body.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
     from elasticq.spark.bodies import Reader
 
-Message = dict[str, Any]  # as receive_message answers it
+Message = dict[str, Any]  # in the shape of boto3's receive_message
 
 COLUMNS: Final = {
     "messageId": "string",
@@ -36,7 +35,8 @@ COLUMNS: Final = {
     "partition": "int",
     "state": "string",
 }
-ONLY_WHERE_NAMED: Final = frozenset(["state"])  # of a peek: visible, inflight or delayed
+# Columns that only the user's schema adds. state: visible, inflight or delayed; only a peek has it.
+ONLY_WHERE_NAMED: Final = frozenset(["state"])
 SYSTEM_ATTRIBUTES: Final = {
     "messageGroupId": "MessageGroupId",
     "deduplicationId": "MessageDeduplicationId",
@@ -49,7 +49,10 @@ SYSTEM_ATTRIBUTES: Final = {
 
 
 def default_schema(value_format: str, with_handles: bool) -> "StructType":
-    """Returns the schema if the user gives none. Raises OptionError for json, whose fields are unknown."""
+    """Return the schema that applies if the user gives none. Raise OptionError for valueFormat=json.
+
+    with_handles: whether it has the column receiptHandle.
+    """
     from pyspark.sql import types
 
     if value_format == "json":
@@ -72,7 +75,7 @@ def default_schema(value_format: str, with_handles: bool) -> "StructType":
 
 @dataclass(frozen=True)
 class Origin:
-    """Where messages were read: the columns that are the same for all rows of a task."""
+    """Where a task reads: the values of the columns that are equal in all its rows."""
 
     queue: str
     batch: int
@@ -81,14 +84,14 @@ class Origin:
 
 @dataclass(frozen=True)
 class Rejected:
-    """A message that does not become a row, and why."""
+    """A message that cannot become a row, and the reason."""
 
     message: Message
     reason: str
 
 
 class Rows:
-    """Makes record batches of one schema. ``on_parse_error``: fail, null or deadletter."""
+    """A converter of messages to record batches of one schema. on_parse_error: fail, null or deadletter."""
 
     def __init__(self, schema: "StructType", value_format: str, on_parse_error: str) -> None:
         self._schema = schema
@@ -103,7 +106,7 @@ class Rows:
 
     @property
     def system_attributes(self) -> list[str]:
-        """The attributes that a receive asks for: those that a column needs, and always ApproximateReceiveCount."""
+        """Return the system attributes to receive: those that a column needs, and always ApproximateReceiveCount."""
         asked = [name for column, name in SYSTEM_ATTRIBUTES.items() if column in self.names]
         return [*{*asked, "ApproximateReceiveCount"}]
 
@@ -112,7 +115,10 @@ class Rows:
         return "attributes" in self.names
 
     def batch(self, messages: Sequence[Message], origin: Origin) -> tuple[Any, list[Rejected]]:
-        """Returns a record batch (None for no rows) and the rejects. Raises BadBody if on_parse_error is fail."""
+        """Return a record batch, or None without rows, and the rejected messages.
+
+        Raise BadBody for a body that does not fit the schema if on_parse_error is fail.
+        """
         import pyarrow
 
         rejected: list[Rejected] = []
@@ -174,7 +180,7 @@ class Rows:
         return read_body
 
     def _arrow(self) -> Any:
-        """Returns the Arrow schema, which is made once in a worker and never sent to one."""
+        """Return the Arrow schema. Each worker makes it once, and pickling leaves it out."""
         if self._arrow_schema is None:
             self._arrow_schema = _arrow_schema(self._schema)
         return self._arrow_schema
@@ -188,7 +194,7 @@ def _arrow_schema(schema: "StructType") -> Any:
 
     try:
         return to_arrow_schema(schema, timezone="UTC")
-    except TypeError:  # Spark 4.1 knows no other zone
+    except TypeError:  # Spark 4.1 has no such parameter and always uses UTC
         return to_arrow_schema(schema)
 
 
@@ -208,7 +214,7 @@ def _check(name: str, kind: str, value_format: str) -> None:
 
 
 # --- columns --------------------------------------------------------------------------------------
-# Each is made as a whole: a row costs the worker a few microseconds in all.
+# A function makes a whole column at a time, which costs a few microseconds a row.
 
 
 class Page:
@@ -222,7 +228,7 @@ class Page:
         self.system = [message.get("Attributes", _NOTHING) for message in messages]
 
 
-Column = Callable[[Page, Any], Any]  # returns an Arrow array; the second is the column's Arrow type
+Column = Callable[[Page, Any], Any]  # page and Arrow type → Arrow array
 _NOTHING: Final[Mapping[str, str]] = {}
 
 
@@ -243,12 +249,15 @@ def _system(name: str) -> Column:
 
 
 def _number(name: str, code: str, factor: int = 1) -> Column:
-    """Returns a column of numbers, which the attribute gives as decimal text; times are in milliseconds."""
+    """Return a column of the numbers in a system attribute, which is decimal text, times ``factor``.
+
+    code: the type code of array.array.
+    """
 
     def column(page: Page, kind: Any) -> Any:
         try:
             found = [int(attributes[name]) * factor for attributes in page.system]
-        except KeyError:  # of a message that was peeked at and never received
+        except KeyError:  # a peeked message that was never received lacks the attribute
             texts = [attributes.get(name) for attributes in page.system]
             return numbers(kind, code, [None if text is None else int(text) * factor for text in texts])
         return numbers(kind, code, found)
@@ -261,7 +270,7 @@ def _queue(page: Page, kind: Any) -> Any:
 
 
 def _same(name: str, code: str) -> Column:
-    """Returns a column of a number that all rows of a task have."""
+    """Return a column that repeats a number of the page's origin."""
     return lambda page, kind: numbers(kind, code, [getattr(page.origin, name)] * len(page.messages))
 
 

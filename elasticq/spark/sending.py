@@ -1,8 +1,8 @@
-"""Sends batches at a rate: sends what failed again after a pause, and writes what can never be sent to the rejects.
+"""The sending of batches to a queue, at a bounded rate and with retries.
 
-A message ends in one of three ways: it was sent, it was rejected (with a file that says why), or the task fails.
-The next batch begins when the one before has ended, so the order of a FIFO group is kept. If a server does not
-answer, or answers 503, the client has tried again for retrySeconds before it raises.
+Each message is sent or rejected, or the task fails. A rejected message is in a file, with the reason. A batch begins
+when the previous batch has ended, which keeps the order of a FIFO group. If the server does not answer, or answers
+503, the client itself retries for retrySeconds before it raises an error.
 """
 
 import random
@@ -17,8 +17,8 @@ from elasticq.spark.pages import batching
 
 BACKOFF_S_MIN = 0.1
 BACKOFF_S_MAX = 5.0
-# Errors of one entry: the others of its batch can be sent. Any other error on our side (no such queue, no right to
-# send) is the same for every message.
+# Errors of one entry: the other entries of the batch can be sent. Every other error that is the sender's fault (a
+# missing queue, a missing right) is the same for all messages.
 ENTRY_FAULTS = frozenset(
     ["InvalidParameterValue", "InvalidParameterCombination", "MissingParameter", "InvalidMessageContents",
      "InvalidAttributeValue", "BatchRequestTooLong", "UnsupportedOperation", "ValidationError", "InvalidParameter"]
@@ -28,7 +28,7 @@ THROTTLING = ("Throttl", "TooManyRequests", "OverLimit", "SlowDown")
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a call or an entry failed. ``is_final``: trying again cannot help."""
+    """Why a call or an entry failed. is_final: whether a retry is pointless."""
 
     code: str
     message: str
@@ -39,11 +39,11 @@ class Failure:
 
 
 class Failed(RuntimeError):
-    """Messages could not be sent: the task fails with this error."""
+    """The error of a task that cannot send its messages."""
 
 
 class _BadEntry(Exception):
-    """The whole call was refused because of one of its entries."""
+    """The error of a call that the server refused as a whole because of one entry."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(str(failure))
@@ -58,7 +58,10 @@ class Clock(Protocol):
 
 @dataclass(slots=True)
 class Backoff:
-    """Waits between tries, twice as long each time, until ``retry_s`` have passed since the first failure."""
+    """The waits between attempts, each about twice as long as the one before.
+
+    They end ``retry_s`` seconds after the first failure.
+    """
 
     retry_s: float
     clock: Clock = time
@@ -66,13 +69,13 @@ class Backoff:
     _next_s: float = BACKOFF_S_MIN
 
     def wait(self) -> bool:
-        """Waits; returns False, without waiting, if the time is over."""
+        """Sleep before the next attempt and return True. Return False at once if the time for retries is over."""
         now_s = self.clock.monotonic()
         if self._deadline_s is None:
             self._deadline_s = now_s + self.retry_s
         if now_s >= self._deadline_s:
             return False
-        # Tasks that failed together must not all try again at the same time.
+        # The random part spreads the retries of tasks that failed together.
         pause_s = self._next_s * random.uniform(0.5, 1.0)
         self.clock.sleep(min(pause_s, self._deadline_s - now_s))
         self._next_s = min(2 * self._next_s, BACKOFF_S_MAX)
@@ -81,7 +84,7 @@ class Backoff:
 
 @dataclass(slots=True)
 class Pace:
-    """Holds a task to a rate (0: no limit); no burst follows a pause."""
+    """The rate limit of a task, in messages a second (0: no limit). It allows no burst after a pause."""
 
     per_second: float
     clock: Clock = time
@@ -98,7 +101,7 @@ class Pace:
 
 @dataclass(slots=True)
 class Counts:
-    """The counts of a task."""
+    """The counts of a task. resent: entries that were sent again; calls: SendMessageBatch calls."""
 
     sent: int = 0
     rejected: int = 0
@@ -108,7 +111,10 @@ class Counts:
 
 @dataclass(slots=True)
 class Sender:
-    """Sends to one queue. ``reject`` takes messages that can never be sent; without it they fail the task."""
+    """The sender of one task to one queue.
+
+    reject: gets the messages that can never be sent; None: such a message fails the task.
+    """
 
     sqs: Any
     queue_url: str
@@ -119,7 +125,10 @@ class Sender:
     clock: Clock = time
 
     def send(self, batch: list[Outgoing]) -> None:
-        """Sends a batch; returns when each message is sent or rejected. Raises Failed."""
+        """Send a batch, and return once each message is sent or rejected.
+
+        Raise Failed if a message is neither after retries for ``retry_s`` seconds, or if no message can be sent.
+        """
         self.pace.wait(len(batch))
         self._send(batch, Backoff(self.retry_s, self.clock))
 
@@ -129,7 +138,7 @@ class Sender:
             try:
                 failed = self._call(waiting)
             except _BadEntry as error:
-                if half := len(waiting) // 2:  # one bad entry has failed the call: search for it by halves, in order
+                if half := len(waiting) // 2:  # find the bad entry by halving the batch, in order
                     self._send(waiting[:half], backoff)
                     self._send(waiting[half:], backoff)
                     return
@@ -144,7 +153,10 @@ class Sender:
             self.counts.resent += len(waiting)
 
     def _call(self, batch: list[Outgoing]) -> list[tuple[Outgoing, Failure]]:
-        """Makes one SendMessageBatch call; returns the entries that failed, in order. Raises _BadEntry, Failed."""
+        """Make one SendMessageBatch call. Return the messages that failed, in their order, with the reasons.
+
+        Raise _BadEntry if one entry makes the server refuse the call, and Failed for any other error.
+        """
         entries = [{"Id": str(number), **message.entry} for number, message in enumerate(batch)]
         self.counts.calls += 1
         try:
@@ -169,7 +181,10 @@ class Sender:
 
 
 def failure_of_entry(entry: dict[str, Any]) -> Failure:
-    """Returns why an entry of an answer's ``Failed`` failed. AWS calls throttling the sender's fault, too."""
+    """Return why an entry failed. entry: one of an answer's ``Failed``.
+
+    Throttling is not final, although AWS marks it as the sender's fault.
+    """
     code = str(entry.get("Code"))
     is_throttled = any(word in code for word in THROTTLING)
     return Failure(code, str(entry.get("Message", "")), bool(entry.get("SenderFault")) and not is_throttled)

@@ -1,8 +1,8 @@
-"""Writes rows to queues: Spark's batch and streaming writers of ``format("sqs")``.
+"""The batch and streaming writers of ``format("sqs")``, which send rows to queues.
 
-Each task sends its rows in their order. On FIFO queues, and on standard queues of elasticq that have an
-ElasticqIdempotencyWindow, each message carries an id which the same task makes again when it runs again, so that
-a repeated task sends nothing twice within the window (5 minutes on FIFO queues).
+Each task sends its rows in their order. Some queues recognise a repeated message by its id: FIFO queues for 5 minutes,
+and standard queues of elasticq for their ElasticqIdempotencyWindow. For these queues a task computes an id for each
+message. A retried task computes the same ids, so within the window the queue stores nothing twice.
 """
 
 import json
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("elasticq.spark")
 
-QUEUES_MAX = 1_000  # queues of one task; a batch of up to 1 MiB is held for each
+QUEUES_MAX = 1_000  # of one task, which holds a batch of up to 1 MiB for each
 WINDOW = "ElasticqIdempotencyWindow"
-QUERY_ID = "sql.streaming.queryId"  # the same after a restart from the checkpoint
+QUERY_ID = "sql.streaming.queryId"  # stays the same after a restart from the checkpoint
 BATCH_ID = "streaming.sql.batchId"
 WHOLE = ("int", "bigint", "smallint", "tinyint")
 TEXTUAL = ("string", "binary", "void")
@@ -52,25 +52,29 @@ TEXTUAL = ("string", "binary", "void")
 class Write(Queue):
     """The options of ``write`` and ``writeStream``."""
 
-    message_group_id: str = option(text, "", "group of rows that have none, on FIFO queues")
-    reject_path: str = option(text, "", "folder (path or URL) for rows that can never be sent; else they fail the task")
-    max_rate_per_second: int = option(whole(1, 10_000_000), 0, "messages a second of each task; 0: no bound")
-    write_id: str = option(text, "", "of a batch write: the same id again sends nothing twice within the window")
+    message_group_id: str = option(text, "", "message group of rows without one, on FIFO queues")
+    reject_path: str = option(
+        text, "", "folder (path or URL) for rows that can never be sent; without it they fail the task"
+    )
+    max_rate_per_second: int = option(whole(1, 10_000_000), 0, "messages a second of each task; 0: no limit")
+    write_id: str = option(
+        text, "", "of a batch write: a repeated write with this id sends nothing twice within the window"
+    )
 
 
 def writer(options: Mapping[str, str], schema: "StructType", overwrite: bool = False) -> "SqsWriter":
-    """Returns the writer of ``df.write``. Raises OptionError for what cannot work, before any task starts."""
+    """Return the writer of ``df.write``. Raise OptionError for options or columns that cannot work."""
     return SqsWriter(plan_of(options, schema, overwrite))
 
 
 def stream_writer(options: Mapping[str, str], schema: "StructType", overwrite: bool = False) -> "SqsStreamWriter":
-    """Returns the writer of ``df.writeStream``. Raises OptionError."""
+    """Return the writer of ``df.writeStream``. Raise OptionError as ``writer`` does."""
     return SqsStreamWriter(plan_of(options, schema, overwrite))
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What the driver sends to each task. ``queue`` is empty if each row names its own."""
+    """What the driver sends to each task. queue: a URL, or empty if each row names its own queue."""
 
     settings: Write
     write_id: str
@@ -85,7 +89,7 @@ def plan_of(options: Mapping[str, str], schema: "StructType", overwrite: bool) -
     types = {field.name: field.dataType.simpleString() for field in schema.fields}
     body_column = check_columns(types)
     settings = settings_of(options, "queue" in types)
-    # As with Kafka's topic: the option wins over the column, so what was read from one queue can go to another.
+    # As with Kafka's topic, the option wins over the column. So a frame from one queue can go to another.
     queue = settings.queue_url or settings.queue_name
     if queue:
         queue = Target.find(settings, queue).url
@@ -99,7 +103,10 @@ def plan_of(options: Mapping[str, str], schema: "StructType", overwrite: bool) -
 
 
 def check_columns(types: Mapping[str, str]) -> str:
-    """Checks the columns; returns the one of the body. Raises OptionError."""
+    """Return the name of the body's column. Raise OptionError if the columns and their types do not fit a queue.
+
+    types: Spark's type names by column.
+    """
     bodies = [name for name in BODY_COLUMNS if name in types]
     if len(bodies) != 1:
         raise OptionError(f"one column body or value is needed, the columns are {', '.join(types)}")
@@ -123,25 +130,25 @@ def check_columns(types: Mapping[str, str]) -> str:
 def settings_of(options: Mapping[str, str], rows_name_queues: bool) -> Write:
     given = {name.lower() for name, value in options.items() if value}
     if rows_name_queues and not given & {"path", "queueurl", "queuename", "queueprefix"}:
-        # parse_queue also finds the endpoint, from the environment if need be.
+        # parse_queue also finds the endpoint, but needs the name of a queue.
         settings = parse_queue(Write, {**options, "queueName": "-"})
         return replace(settings, queue_name="")
     settings = parse_queue(Write, options)
     if settings.queue_prefix:
-        raise OptionError("queuePrefix is for reading: a column queue tells where each row goes")
+        raise OptionError("queuePrefix is for reading: use a column queue, which names the queue of each row")
     return settings
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A queue to send to. ``takes_ids``: it recognises a message that is sent again."""
+    """A queue to send to. takes_ids: whether it recognises a repeated message by its deduplication id."""
 
     url: str
     takes_ids: bool
 
     @classmethod
     def find(cls, settings: Queue, queue: str) -> "Target":
-        """Finds a queue by URL or name. Raises OptionError if it does not exist or the key is not known."""
+        """Return the queue with a URL or name. Raise OptionError if it does not exist or the server refuses the key."""
         sqs = connect(settings.connection)
         try:
             url = queue if "://" in queue else sqs.get_queue_url(QueueName=queue)["QueueUrl"]
@@ -154,19 +161,19 @@ class Target:
         except SqsError as error:
             if "AccessDenied" not in error.code:
                 raise OptionError(f"queue {queue}: {error.code}: {error.message}") from error
-            attributes = {}  # the key may be allowed to send only
+            attributes = {}  # the key may have the right to send only
         return cls(url, int(attributes.get(WINDOW, "0")) > 0)
 
 
 @dataclass
 class Sent(WriterCommitMessage):
-    """The counts of a task, which Spark brings to the driver."""
+    """The counts of a finished task. Spark sends them to the driver."""
 
     counts: Counts
 
 
 class Task:
-    """Sends the rows of one task."""
+    """The write of one task: it sends the task's rows."""
 
     def __init__(self, plan: Plan, identity: Identity) -> None:
         self._plan = plan
@@ -175,7 +182,8 @@ class Task:
         self._pace = Pace(float(plan.settings.max_rate_per_second))
         self._counts = Counts()
         rate = plan.settings.max_rate_per_second
-        self._page = min(pages_for(plan.settings.connection).size_max, rate or LIGHT_PAGE)  # a second's worth at most
+        # A page holds at most the messages of a second.
+        self._page = min(pages_for(plan.settings.connection).size_max, rate or LIGHT_PAGE)
         self._queues: dict[str, tuple[Target, Sender, Batch]] = {}
         self._rejects: Rejects | None = None
         if plan.settings.reject_path:
@@ -183,7 +191,10 @@ class Task:
             self._rejects = Rejects(plan.settings.reject_path, name)
 
     def run(self, rows: Iterable[Row]) -> Sent:
-        """Sends the rows; returns when each is sent or rejected. Raises Failed."""
+        """Send the rows, and return the counts once each row is sent or rejected.
+
+        Raise Failed if a row can be neither sent nor rejected.
+        """
         plan, settings, ids = self._plan, self._settings, self._ids
         for row in rows:
             try:
@@ -236,14 +247,14 @@ class Task:
 
 
 def rows_of(batches: Iterable["RecordBatch"], columns: tuple[str, ...]) -> Iterator[Row]:
-    """Yields the rows of record batches, read by column, which costs a third of what Spark's own rows do."""
+    """Yield the rows of record batches. Reading by column costs a third of what Spark's own rows cost."""
     for batch in batches:
         values = [batch.column(name).to_pylist() for name in columns]
         yield from (dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True))
 
 
 def report(messages: Iterable[Any], **about: Any) -> None:
-    """Logs the sum of the counts of a write's tasks."""
+    """Log the counts of a write, summed over its tasks, as a line of JSON with the fields of ``about``."""
     total = Counts()
     for message in messages:
         if isinstance(message, Sent):
@@ -254,7 +265,7 @@ def report(messages: Iterable[Any], **about: Any) -> None:
 
 
 class SqsWriter(DataSourceArrowWriter):
-    """The writer of a batch; its messages' ids begin with the write's id, which the driver makes once."""
+    """The writer of a batch. Its message ids derive from the write's id, which the driver makes once."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -271,7 +282,7 @@ class SqsWriter(DataSourceArrowWriter):
 
 
 class SqsStreamWriter(DataSourceStreamArrowWriter):
-    """The writer of a stream; its messages' ids begin with the query's id and the batch's number."""
+    """The writer of a stream. Its message ids derive from the query's id and the batch's number."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -283,7 +294,7 @@ class SqsStreamWriter(DataSourceStreamArrowWriter):
         assert context is not None
         query_id, batch_id = context.getLocalProperty(QUERY_ID), context.getLocalProperty(BATCH_ID)
         if query_id is None or batch_id is None:
-            raise Failed("Spark does not tell the query and the batch: a repeated batch would be sent twice")
+            raise Failed("Spark gives no id of the query or the batch, so a repeated batch would be sent twice")
         identity = Identity(query_id, batch_id, context.partitionId())
         return Task(self.plan, identity).run(rows_of(iterator, self.plan.columns))
 

@@ -1,7 +1,6 @@
-"""The streaming source: plans batches on the driver, reads shares on executors, deletes what Spark has committed.
+"""The streaming source. It plans batches on the driver, reads them on executors and deletes committed messages.
 
-Each fresh worker of Spark imports this module, so what only the driver or another mode needs is imported where it is
-needed.
+Every new Spark worker imports this module. Functions therefore import what only the driver or one mode needs.
 """
 
 from collections.abc import Iterator
@@ -46,7 +45,10 @@ ROWS_AT_ONCE: Final = 1000
 
 
 def mode_of(options: Read, environment: Environment) -> str:
-    """Returns lease, wal, driver, or plain if nothing is to be kept. Raises OptionError if auto finds no mode."""
+    """Return ``lease``, ``wal`` or ``driver``, or ``plain`` for a read that stores nothing.
+
+    Raise OptionError if mode=auto finds no mode that works, or if the mode does not fit the server or walLocation.
+    """
     if options.ack_mode in ("none", "onRead"):
         return "plain"
     if options.mode in ("wal", "driver"):
@@ -55,31 +57,31 @@ def mode_of(options: Read, environment: Environment) -> str:
     if environment.on_elasticq(options.connection):
         return "lease"
     if options.mode == "lease":
-        raise OptionError(f"mode=lease needs elasticq, and {options.endpoint or 'AWS'} is none: see mode=wal")
+        raise OptionError(f"mode=lease needs elasticq, which {options.endpoint or 'AWS'} is not: use mode=wal")
     if options.wal_location:
         _store_of(options, environment)
         return "wal"
     raise OptionError(
-        f"{options.endpoint or 'AWS'} has no leases as elasticq has: give walLocation, a folder that driver and"
-        " executors share or s3://bucket/path, for a write-ahead log (or ackMode=none or onRead)"
+        f"{options.endpoint or 'AWS'} is not elasticq and has no leases: give walLocation for a write-ahead log, a"
+        " folder that driver and executors share or s3://bucket/path (or use ackMode=none or onRead)"
     )
 
 
 def _store_of(options: Read, environment: Environment) -> None:
     store = environment.open_store(options.wal_location)
     if options.mode != "driver" and not store.is_exclusive:
-        raise OptionError("option walLocation: mode=wal needs a shared folder or s3://; this one does for mode=driver")
+        raise OptionError("option walLocation: mode=wal needs a shared folder or s3://; this one fits mode=driver only")
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """The stream's reader. One plans in the driver-side process; another is sent to the executors, which read."""
+    """The reader of a stream. One copy plans in the driver-side Python process; pickled copies read on executors."""
 
     def __init__(self, options: Read, schema: "StructType", environment: Environment | None = None) -> None:
         self._environment = environment = environment or Environment()
         self._rows = Rows(schema, options.value_format, options.on_parse_error)
         self._mode = mode_of(options, environment)
         on_elasticq = self._mode == "lease" or environment.on_elasticq(options.connection)
-        # Chosen once, here: else each fresh worker asks the server what it is.
+        # The driver chooses the client. Otherwise each new worker would ask the server whether it is elasticq.
         self._options = options = replace(options, client=chosen(options.connection))
         self._receives = receives_for(options, self._rows, on_elasticq, options.client == "light")
         self._dead_letters = self._new_dead_letters() if options.on_parse_error == "deadletter" else None
@@ -118,7 +120,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [InputPartition(share) for share in self._planner().shares(start, end)]
 
     def commit(self, end: Json) -> None:
-        """Does nothing: the batch's messages were deleted when the next batch was planned."""
+        """Do nothing: the planner commits a batch when Spark asks it for the next one."""
 
     def stop(self) -> None:
         if self._driver is not None:
@@ -127,7 +129,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # --- executors ------------------------------------------------------------------------------
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        """Yields the record batches of a share, which is a partition made by ``partitions``."""
+        """Yield the record batches of one partition. Its value is a Share."""
         share: Share = partition.value
         return self._batches(share)
 
@@ -143,7 +145,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         settle()
 
     def _delivery(self, mode: str) -> "Leases | WriteAhead | Plain":
-        """Returns the delivery for the batch's mode: a replayed batch may be of another mode than the query."""
+        """Return the object that reads in a mode. A replayed batch may have another mode than the query."""
         if mode == "lease":
             return Leases(self._options, self._receives, self._environment)
         if mode in ("wal", "driver"):
@@ -159,7 +161,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def gathered(pages: Iterator[list[Message]], count: int) -> Iterator[list[Message]]:
-    """Yields pages joined to about ``count`` messages: a record batch costs the same for ten rows as for a thousand."""
+    """Yield the pages, joined into lists of at least ``count`` messages; the last list may be shorter.
+
+    A record batch of ten rows costs as much as one of a thousand.
+    """
     kept: list[Message] = []
     for page in pages:
         kept += page
@@ -175,4 +180,4 @@ def _messages_max(limit: ReadLimit | None) -> int | None:
         return limit.max_rows
     if isinstance(limit, ReadAllAvailable):
         return None
-    return -1  # none was given: the options decide
+    return -1  # Spark gave no limit: the options decide

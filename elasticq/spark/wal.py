@@ -1,15 +1,14 @@
-"""mode=wal and mode=driver: messages are written to a log before Spark sees a row of them; this works with any SQS.
+"""The write-ahead log of mode=wal and mode=driver, which work with any SQS.
 
-Files, all in the folder NAME of walLocation:
+Messages are written to the log before Spark gets rows of them. The files are in the folder NAME of walLocation:
 
-    BATCH-PARTITION.wal   what the share received; the first task that creates it wins, all others replay it
-    BATCH.ids             the batch is committed; its message ids, to know redeliveries by
-    BATCH.plan            mode=driver: the files of the batch are whole, and this is its offset
+    BATCH-PARTITION.wal   the messages that a share received; the first task creates it, later tasks replay it
+    BATCH.ids             the batch is committed; its message ids, which show later redeliveries
+    BATCH.plan            mode=driver: all files of the batch are written; the file holds the batch's offset
 
-A commit deletes the messages by the handles in the batch's files, then writes
-BATCH.ids, then removes the files. Nothing is received for a batch that has its
-.ids: a task that comes so late (a zombie of a dead executor) would leave a file
-whose messages nobody reads, and a repeated commit would delete them.
+A commit deletes the messages by the receipt handles in the batch's files, then writes BATCH.ids, then removes the
+files. A task receives nothing for a batch that has a .ids file. Such a late task runs on an executor that Spark has
+replaced. Nobody would read the messages in its file, and a repeated commit would delete them.
 """
 
 import logging
@@ -34,24 +33,27 @@ PLAN: Final = ".plan"
 ENTRIES_MAX: Final = 10  # in one batch call
 ROWS_AT_ONCE: Final = 1000
 IDS_FILES_MAX: Final = 1000
-SHARE_MESSAGES_MAX: Final = 50_000  # a share is held in memory until it is written
-# No receive begins after the first part of the visibility timeout, and nothing older than the second is used:
-# the driver's heartbeat renews only what is written down.
+SHARE_MESSAGES_MAX: Final = 50_000  # a task holds its share in memory until it is written
+# Parts of the visibility timeout: no receive begins after the first, and the task fails if receiving takes longer than
+# the second. The driver's heartbeat renews only messages that are in the log.
 RECEIVE_UNTIL: Final = 0.4
 USE_UNTIL: Final = 0.8
 log = logging.getLogger(__name__)
 
 
 class LogMissing(RuntimeError):
-    """A file of the write-ahead log is missing that must be there."""
+    """The error of a missing file of the write-ahead log, or of a task that came after the commit."""
 
 
 class TooSlow(RuntimeError):
-    """Receiving took so long that others may have got the messages meanwhile; the task has to run again."""
+    """The error of a task that received so slowly that others may have its messages. It has to run again."""
 
 
 class WriteAhead:
-    """Reads by files on executors, or on the driver with mode=driver; commits and renews on the driver."""
+    """Reads through the write-ahead log. Executors read, the driver commits and renews.
+
+    With mode=driver, the driver also receives.
+    """
 
     share_messages_max = SHARE_MESSAGES_MAX
 
@@ -72,7 +74,7 @@ class WriteAhead:
     # --- reading ----------------------------------------------------------------------------------
 
     def pages(self, share: Share) -> Iterator[list[Message]]:
-        """Yields the share's messages, the same ones in each run. Raises LogMissing, TooSlow, DamagedLog."""
+        """Yield the share's messages, which are the same in each run. Raise LogMissing, TooSlow or DamagedLog."""
         store = self._store()
         file = f"{share.name}/{share.batch}-{share.partition}{WAL}"
         content = store.read(file)
@@ -84,7 +86,7 @@ class WriteAhead:
 
     def _first(self, store: Store, share: Share, file: str) -> bytes:
         if share.mode == "driver":
-            raise LogMissing(f"{file} is not there: do driver and executors see the same walLocation?")
+            raise LogMissing(f"{file} does not exist: do driver and executors see the same walLocation?")
         if committed_batch(store, share.name) >= share.batch:
             raise LogMissing(f"batch {share.batch} of {share.name} is committed: this task came too late")
         client = self._client()
@@ -95,11 +97,14 @@ class WriteAhead:
         self._give_back(client, share.queue_url, received)
         winner = store.read(file)
         if winner is None:
-            raise LogMissing(f"{file} was there and is gone: batch {share.batch} was committed meanwhile")
+            raise LogMissing(f"{file} existed and was removed: batch {share.batch} was committed meanwhile")
         return winner
 
     def gather(self, store: Store, client: Client, share: Share, began_s: float) -> Received:
-        """Receives the share; messages that were read before are kept apart, for deletion. Raises TooSlow."""
+        """Receive the messages of a share. Redelivered ones are apart, for deletion only. Raise TooSlow.
+
+        began_s: when the receives for the batch began, by the environment's clock.
+        """
         now_s = self._environment.now_s
         sorter = Sorter(lambda: self._known_ids(store, share))
         taken = taken_bytes = 0
@@ -119,9 +124,9 @@ class WriteAhead:
         return sorter.received
 
     def _known_ids(self, store: Store, share: Share) -> set[str]:
-        """Returns the message ids of other shares of this batch, and of batches committed within the dedupe window.
+        """Return the message ids of other shares of this batch, and of batches committed within the dedupe window.
 
-        Other .wal files do not count: one of a zombie holds messages that nobody has seen.
+        .wal files of other batches do not count: a late task may have written one whose messages Spark never saw.
         """
         known: set[str] = set()
         oldest_s = self._environment.now_s() - self._options.dedupe_window
@@ -138,7 +143,7 @@ class WriteAhead:
         return known
 
     def _give_back(self, client: Client, queue_url: str, received: Received) -> None:
-        """Makes the messages visible again, as another task was first; if this fails, they are after their timeout."""
+        """Make the messages visible again at once. If the call fails, their timeout does it later."""
         try:
             self._in_batches(
                 client.change_message_visibility_batch, queue_url, received.handles(), {"VisibilityTimeout": 0}
@@ -149,7 +154,7 @@ class WriteAhead:
     # --- on the driver ------------------------------------------------------------------------------
 
     def commit(self, offset: Offset) -> None:
-        """Deletes the batch's messages; a repeated call is harmless."""
+        """Delete the batch's messages and its files. A repeated call is harmless."""
         store = self._store()
         done = f"{offset.name}/{offset.batch}{IDS}"
         if committed_batch(store, offset.name) < offset.batch:
@@ -166,7 +171,7 @@ class WriteAhead:
         file = f"{share.name}/{share.batch}-{share.partition}{WAL}"
         content = store.read(file)
         if content is None:
-            return []  # Spark did not need the task, because of a limit
+            return []  # Spark skipped the task, because of a limit in the query
         received = decode(file, content)
         self.deduplicated += len(received.redelivered)
         client = self._client()
@@ -179,7 +184,11 @@ class WriteAhead:
     def _in_batches(
         self, call: Callable[..., Any], queue_url: str, handles: list[tuple[str, str]], members: dict[str, Any]
     ) -> list[str]:
-        """Calls in batches; returns the ids of messages whose entries failed for good. Others are tried again."""
+        """Call ``call`` for batches of 10 handles. Return the ids of messages that the server refused.
+
+        handles: message ids and receipt handles. Retry entries that failed by the server's fault for retrySeconds, then
+        raise SqsError.
+        """
 
         def send(pending: list[tuple[str, str]]) -> list[str]:
             refused: list[str] = []
@@ -204,7 +213,7 @@ class WriteAhead:
         return [id_ for refused in self._environment.for_each(send, chunks) for id_ in refused]
 
     def _forget(self, store: Store, offset: Offset) -> None:
-        """Removes files of ids older than the window; the newest stays, as it says which batch is committed."""
+        """Remove .ids files older than the dedupe window. The newest one stays: it shows which batch is committed."""
         batches = sorted(_committed(store, offset.name))
         oldest_s = self._environment.now_s() - self._options.dedupe_window
         for number, batch in enumerate(batches[:-1]):
@@ -214,7 +223,7 @@ class WriteAhead:
             store.remove(file)
 
     def renew(self, offset: Offset) -> None:
-        """Renews the messages in files for another visibility timeout; those still being received are not renewed."""
+        """Renew the messages in the batch's files for another visibility timeout. Skip files not yet written."""
         store = self._store()
         client = self._client()
         for share in offset.shares():
@@ -229,12 +238,15 @@ class WriteAhead:
                 )
 
     def replayed(self, offset: Offset) -> list[Share]:
-        """Returns all shares of the batch: the log has them, however old."""
+        """Return all shares of the batch, because the log holds them at any age."""
         return offset.shares()
 
 
 class Sorter:
-    """Tells new messages from redeliveries. It asks for the known ids once a message was received before."""
+    """A sorter of received messages into new ones and redeliveries.
+
+    known_ids: is called once, when the first message was received before.
+    """
 
     def __init__(self, known_ids: Callable[[], set[str]]) -> None:
         self.received = Received()
@@ -246,7 +258,7 @@ class Sorter:
         for message in page:
             id_ = message["MessageId"]
             place = self._places.get(id_)
-            if place is not None:  # the message came twice in one reading: the newest handle counts
+            if place is not None:  # this share received it twice: the newest handle is valid
                 self.received.messages[place] = message
             elif self._is_known(message):
                 self.received.redelivered.append((id_, message["ReceiptHandle"]))
@@ -263,7 +275,7 @@ class Sorter:
 
 
 def committed_batch(store: Store, name: str) -> int:
-    """Returns the last batch whose messages are deleted; 0 if there is none."""
+    """Return the number of the last committed batch, or 0 if there is none."""
     return max(_committed(store, name), default=0)
 
 
@@ -272,7 +284,7 @@ def _committed(store: Store, name: str) -> list[int]:
 
 
 def batch_of(file: str) -> int:
-    """Returns the batch number with which a file's name begins."""
+    """Return the batch number with which a file's name begins."""
     return int(file.partition(".")[0].partition("-")[0])
 
 

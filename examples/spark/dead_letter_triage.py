@@ -1,9 +1,9 @@
-"""Dead letters: why each is dead, mend what can be mended, send that back, delete exactly what was sent back.
+"""Triage of dead letters: find why each one failed, repair what can be repaired, and send it back to its queue.
 
     python examples/spark/dead_letter_triage.py --dead-letters URL --source URL [--dry-run]
 
-The dead-letter queue is read with ackMode=none: its messages are hidden for the visibility timeout and are deleted
-by their receipt handles after the repaired ones were sent. What cannot be mended comes back by itself.
+The dead-letter queue is read with ackMode=none, so its messages are invisible for the visibility timeout. After the
+repaired messages were sent, exactly these are deleted by their receipt handles. The others become visible again.
 """
 
 import argparse
@@ -16,12 +16,12 @@ HIDDEN_S = 600  # longer than the triage takes
 
 
 def handle(order: dict[str, Any]) -> float:
-    """What the consumer of the source queue does; here the amount of an order."""
+    """Do what the consumer of the source queue does. In this example, compute the amount of an order."""
     return float(order["amount"]) * int(order["count"])
 
 
 def exception_of(body: str) -> str | None:
-    """The exception that the consumer raises for it, or None."""
+    """Return the exception that the consumer raises for a body, or None."""
     try:
         handle(json.loads(body))
     except Exception as error:
@@ -30,7 +30,7 @@ def exception_of(body: str) -> str | None:
 
 
 def repaired(body: str) -> str | None:
-    """The body with a decimal comma mended and a missing count filled in; None when that does not help."""
+    """Return the body with a decimal point and a count, or None if the consumer fails for that, too."""
     try:
         order = json.loads(body)
         order["amount"] = str(order["amount"]).replace(",", ".")
@@ -42,13 +42,13 @@ def repaired(body: str) -> str | None:
 
 
 def read_letters(spark: Any, queue_url: str) -> Any:
-    """All dead letters with the exception and the repaired body of each, read once and never again."""
+    """Return all dead letters, each with its exception and its repaired body. They are read only once."""
     from pyspark.sql import functions
 
     letters = spark.read.format("sqs").option("ackMode", "none").option("visibilityTimeout", str(HIDDEN_S))
     explain, repair = functions.udf(exception_of, "string"), functions.udf(repaired, "string")
     frame = letters.load(queue_url).withColumn("exception", explain("body")).withColumn("repaired", repair("body"))
-    # A queue read twice gives other messages: the checkpoint cuts the frame off from its queue.
+    # A second read of a queue gives other messages. After the checkpoint, Spark does not read the queue again.
     return frame.localCheckpoint()
 
 
@@ -63,7 +63,7 @@ def summary(letters: Any) -> Any:
 
 
 def replay(letters: Any, source_url: str, endpoint: str) -> int:
-    """Sends what was mended to the source queue and then deletes it; returns how many were deleted."""
+    """Send the repaired messages to the source queue, then delete them. Return how many were deleted."""
     mended = letters.where("repaired is not null")
     sent = mended.selectExpr("repaired as body", "attributes", "messageGroupId")
     sent.write.format("sqs").mode("append").save(source_url)
@@ -75,8 +75,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dead-letters", required=True, metavar="URL")
     parser.add_argument("--source", required=True, metavar="URL")
-    parser.add_argument("--endpoint", default="", help="of the server, when it is not AWS")
-    parser.add_argument("--dry-run", action="store_true", help="only tell; the letters come back in ten minutes")
+    parser.add_argument("--endpoint", default="", help="URL of the server, if it is not AWS")
+    parser.add_argument("--dry-run", action="store_true", help="send nothing; the letters come back in ten minutes")
     arguments = parser.parse_args()
     letters = read_letters(session(name="triage"), arguments.dead_letters)
     summary(letters).show(truncate=False)

@@ -1,9 +1,10 @@
-"""Events from a queue into windows of five minutes in Parquet; late events count for ten minutes, then no more.
+"""Counts events of a queue in windows of five minutes, and writes them to Parquet.
 
     python examples/spark/events_to_parquet.py [--queue-url URL] [--output DIRECTORY]
 
-Without --queue-url it starts a server of its own and feeds it three times. Each run of the query takes what is
-there and ends (availableNow); the next goes on from the checkpoint, as it would after a crash.
+An event counts if it is at most ten minutes late. Without --queue-url the example starts a server and sends events to
+it three times. Each run of the query reads the events in the queue and ends (availableNow). The next run continues from
+the checkpoint, as it would after a crash.
 """
 
 import argparse
@@ -20,11 +21,11 @@ from elasticq.spark import session
 
 SCHEMA = "at timestamp, page string, amount double"
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
-# Minutes after noon of what arrives before each run of the query.
+# The events that arrive before each run of the query, in minutes after noon.
 ARRIVALS = [
     [0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
-    [20, 21, 22, 23, 24, 25, 4],  # 12:04 comes late, but within ten minutes of what the query had seen: it counts
-    [60, 2],  # 12:02 comes after its window was written: it is dropped
+    [20, 21, 22, 23, 24, 25, 4],  # 12:04 is late, but within ten minutes of the newest event before: it counts
+    [60, 2],  # 12:02 arrives after its window was written: it is dropped
 ]
 
 
@@ -37,7 +38,7 @@ def event(minute: int) -> str:
 
 
 def run_once(spark: Any, queue_url: str, output: Path) -> int:
-    """Takes what is in the queue; returns how many events came too late."""
+    """Process the events that are in the queue. Return how many were too late."""
     events = spark.readStream.format("sqs").schema(SCHEMA).option("valueFormat", "json").load(queue_url)
     query = (
         windowed(events)
@@ -73,7 +74,7 @@ def feed(endpoint: str, queue_url: str, minutes: list[int]) -> None:
 
 
 def demonstrate(spark: Any, endpoint: str, output: Path) -> Any:
-    """Three arrivals, three runs; the windows written."""
+    """Send the events of each arrival and run the query after it. Return the windows written."""
     with Sqs(endpoint) as sqs:
         queue_url = sqs.create_queue(QueueName="events")["QueueUrl"]
     for number, minutes in enumerate(ARRIVALS, start=1):
@@ -85,8 +86,8 @@ def demonstrate(spark: Any, endpoint: str, output: Path) -> Any:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--queue-url", help="a queue with such events; else a server is started and fed")
-    parser.add_argument("--output", type=Path, help="a directory; else a fresh one")
+    parser.add_argument("--queue-url", help="a queue with such events; without it, the example starts a server")
+    parser.add_argument("--output", type=Path, help="a directory; by default a new temporary one")
     arguments = parser.parse_args()
     output = arguments.output or Path(tempfile.mkdtemp(prefix="events-"))
     if arguments.queue_url:

@@ -1,4 +1,4 @@
-"""A server of one's own for an example: elasticq in memory, on a free port, for as long as the example runs."""
+"""A server for an example: elasticq in memory, on a free port, for as long as the example runs."""
 
 import os
 import re
@@ -13,7 +13,10 @@ KEYS = {"AWS_ACCESS_KEY_ID": "000000000000", "AWS_SECRET_ACCESS_KEY": "secret", 
 
 @contextmanager
 def local_server() -> Iterator[str]:
-    """Its address. Sets keys in the environment if there are none; any key will do."""
+    """Run a server, and yield its URL. Set keys in the environment if there are none. The server accepts any key.
+
+    Raise RuntimeError if it does not start.
+    """
     for name, value in KEYS.items():
         os.environ.setdefault(name, value)
     command = [sys.executable, "-m", "elasticq", "server", "--memory", "--host", "127.0.0.1", "--port", "0"]

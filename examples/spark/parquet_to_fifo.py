@@ -1,9 +1,9 @@
-"""Backfills a FIFO queue from Parquet, in order, at a rate that the consumers can bear.
+"""Sends rows of Parquet files to a FIFO queue, in order, at a rate that the consumers can handle.
 
     python examples/spark/parquet_to_fifo.py INPUT QUEUE_URL --group customer --order-by at [--rate 100]
 
-All rows of a group go through one task in their order. The write has a name, so that within five minutes it can be
-run again after a failure: what the queue has already is recognised and not stored twice.
+One task sends all rows of a group in their order. The input's path is the id of the write. After a failure you can
+run the example again within five minutes: the queue recognises the messages that it has and does not store them twice.
 """
 
 import argparse
@@ -15,7 +15,7 @@ TASKS = 2
 
 
 def backfill(rows: Any, queue_url: str, group: str, order_by: str, rate: int, write_id: str) -> None:
-    """``rate``: messages a second of all tasks together."""
+    """Send the rows. rate: messages a second of all tasks together. write_id: the same one in each repetition."""
     from pyspark.sql import functions
 
     in_order = rows.repartition(TASKS, group).sortWithinPartitions(group, order_by)
@@ -24,13 +24,13 @@ def backfill(rows: Any, queue_url: str, group: str, order_by: str, rate: int, wr
         functions.to_json(functions.struct(*rows.columns)).alias("body"),
     )
     write = messages.write.format("sqs").mode("append").option("writeId", write_id)
-    write.option("maxRatePerSecond", str(max(1, rate // TASKS))).save(queue_url)  # the option is for each task
+    write.option("maxRatePerSecond", str(max(1, rate // TASKS))).save(queue_url)  # the option limits each task
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("input", help="Parquet files")
-    parser.add_argument("queue_url", help="of a FIFO queue")
+    parser.add_argument("queue_url", help="URL of a FIFO queue")
     parser.add_argument("--group", required=True, help="the column whose values are the message groups")
     parser.add_argument("--order-by", required=True, help="the column by which a group is ordered")
     parser.add_argument("--rate", type=int, default=100, help="messages a second")

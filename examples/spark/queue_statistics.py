@@ -1,8 +1,8 @@
-"""Looks at a queue of elasticq without touching it: ages, sizes and how unequal its groups are, with a plot.
+"""Shows statistics of a queue of elasticq without changing it: ages, sizes and the largest groups, with a plot.
 
     python examples/spark/queue_statistics.py QUEUE_URL [--plot queue.png]     (the plot needs matplotlib)
 
-A batch read without ackMode is a peek: nothing is received, hidden or counted as received.
+A batch read without ackMode is a peek: no message is received, becomes invisible or counts as received.
 """
 
 import argparse
@@ -15,7 +15,7 @@ GROUPS_SHOWN = 10
 
 
 def look(spark: Any, queue_url: str) -> Any:
-    """One row for each message: age_s, size_bytes, group, receiveCount."""
+    """Return a row for each message: age_s, size_bytes, group, receiveCount."""
     from pyspark.sql import functions
 
     return (

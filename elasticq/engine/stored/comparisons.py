@@ -1,4 +1,4 @@
-"""The mutation by which members compare their rows. No row is stored of it."""
+"""The mutation by which members compare their rows. It changes no row."""
 
 from msgspec import Struct
 
@@ -6,10 +6,10 @@ from elasticq.model.ranges import Number
 
 
 class RowsCompared(Struct, array_like=True, tag=150, frozen=True, gc=False):
-    """A part of a comparison: each member hashes its rows behind ``after`` and up to ``until``. No row changes.
+    """A part of a comparison. Each member hashes its rows after ``after``, up to and including ``until``.
 
     number: the log index of the first part. after, until: positions of engine/views/digest.py; ``after`` is empty in
-    the first part, ``until`` in the last. It is alone in its entry, as it is about the rows at one index.
+    the first part, and ``until`` in the last one. The entry holds no other mutation, so all members hash the same rows.
     """
 
     number: Number

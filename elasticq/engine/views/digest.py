@@ -1,7 +1,7 @@
 """Hashes over the rows of a member, equal on all members at the same applied index.
 
-``walk`` yields all rows in an order that is the same on all members, from any position on. So a comparison of a large
-state consists of parts of bounded work, each at a log index of its own (``digest_part``).
+``walk`` yields all rows in the same order on all members, and can begin at any position. A comparison of a large state
+therefore has parts of bounded work (``digest_part``), each at its own log index.
 """
 
 from bisect import bisect_left, bisect_right
@@ -20,24 +20,28 @@ from elasticq.engine.stored.invocations import Invocations
 from elasticq.engine.stored.mutations import MessageStored
 
 PART_ROWS: Final = 2_000
-PART_BYTES: Final = 1_048_576  # of encoded rows; a row more may be as long as an entry of the log
-_STEP: Final = 128  # sequences without a row that cost as much as a row, about
-_BUCKETS: Final = 16  # empty buckets of a history, likewise
+PART_BYTES: Final = 1_048_576  # of encoded rows; the last row of a part may exceed it by the size of a log entry
+_STEP: Final = 128  # so many sequences without a row cost about as much as a row
+_BUCKETS: Final = 16  # so many empty buckets of a history cost about as much as a row
 
 Read = Callable[[int, list[int]], list[MessageStored]]
 Position = list[int | str]
-"""Of rows in the walk: numbers and texts from the section down to the key. One that fits no row is as good as another,
-as it may come from another member."""
+"""A position in the walk: numbers and texts, from the section down to the key of a row.
+
+It may come from another member, so this member need not have a row there."""
 _Items = Iterator[tuple[Position, Sequence[object]]]
-"""Positions in ascending order, each with its rows; it has none where many places without a row were passed."""
+"""Positions in ascending order, each with its rows. A position without rows follows many places without rows."""
 _Part = Callable[[Position], _Items]
-"""Yields what comes after a position."""
+"""A function that yields the items after a position."""
 
 _encode = msgspec.msgpack.Encoder().encode
 
 
 class Part(Struct):
-    """The hash of a part of the rows. until: where it ends, empty at the end of all. cost: about the rows visited."""
+    """The hash of a part of the rows.
+
+    until: the position where it ends; [] after the last row. cost: the approximate number of rows visited.
+    """
 
     digest: bytes
     until: Position
@@ -45,9 +49,9 @@ class Part(Struct):
 
 
 def state_digest(state: State, now_ms: int = 0, read: Read | None = None) -> bytes:
-    """Return 16 bytes over all rows and contents, with the calls that are remembered at ``now_ms``.
+    """Return a hash of 16 bytes over all rows and contents, with the calls that are remembered at ``now_ms``.
 
-    read(queue_id, sequences): the contents that are not in memory.
+    read(queue_id, sequences): returns contents from disk. Without it, all contents must be in memory.
     """
     hashed = blake2b(delivery_digest(state, now_ms), digest_size=16)
     for queues in (state.queues, state.deleted_queues):
@@ -57,7 +61,7 @@ def state_digest(state: State, now_ms: int = 0, read: Read | None = None) -> byt
 
 
 def delivery_digest(state: State, now_ms: int) -> bytes:
-    """Return 16 bytes over all but what was sent: contents may be on disk, where each page has its checksum."""
+    """Return a hash of 16 bytes over all rows, without contents. Contents on disk have checksums."""
     hashed = blake2b(digest_size=16)
     for _, rows in walk(state, now_ms, []):
         for row in rows:
@@ -66,7 +70,7 @@ def delivery_digest(state: State, now_ms: int) -> bytes:
 
 
 def digest_part(state: State, now_ms: int, after: Position, until: Position | None = None) -> Part:
-    """Hash the rows behind ``after`` up to ``until``; None: as many as one part may have."""
+    """Hash the rows after ``after``, up to and including ``until``. until: [] for all rows; None: one part."""
     hashed = blake2b(digest_size=16)
     end = _rank(until or [])
     cost = size_bytes = 0
@@ -91,7 +95,7 @@ def _rank(position: Position) -> list[tuple[bool, Any]]:
 
 
 def walk(state: State, now_ms: int, after: Position) -> _Items:
-    """Yield all rows behind ``after``: all but contents, and without calls that are forgotten at ``now_ms``."""
+    """Yield all rows after a position, without contents and without calls that are forgotten at ``now_ms``."""
     clients, members = state.invocations.tables
     sections: list[_Part] = [
         partial(_once, partial(_head, state)),
@@ -112,7 +116,7 @@ def walk(state: State, now_ms: int, after: Position) -> _Items:
 
 
 def _chain(parts: Sequence[_Part], after: Position) -> _Items:
-    """Yield the items of all parts, with the number of the part before their positions."""
+    """Yield the items of all parts in turn. The number of the part is put before each position."""
     begin = _number(after)
     for number in range(max(begin, 0), len(parts)):
         for position, rows in parts[number](after[1:] if number == begin else []):
@@ -125,25 +129,25 @@ def _once(row: Callable[[], object], after: Position) -> _Items:
 
 
 def _number(after: Position) -> int:
-    """Return the number with which a position begins; -1 if there is none."""
+    """Return the first element of a position if it is a number, else -1."""
     return after[0] if after and isinstance(after[0], int) else -1
 
 
 def _sorted_from(numbers: Iterable[int], after: Position) -> list[int]:
-    """Return the numbers, sorted, from that on with which ``after`` begins. They are nearly sorted, so it is quick."""
+    """Return the sorted numbers from the first element of ``after`` on. Nearly sorted input makes it fast."""
     ordered = sorted(numbers)
     return ordered[bisect_left(ordered, _number(after)) :]
 
 
 def _key(after: Position, types: tuple[type, ...]) -> Any:
-    """Return the position as the key of a row whose columns have these types; None if it is none."""
+    """Return a position as a row's key, or None if the types of its elements are not ``types``."""
     if [type(each) for each in after] != list(types):
         return None
     return tuple(after) if len(after) > 1 else after[0]
 
 
 def _ascending(keys: list[Any], after: Any) -> Iterator[Any]:
-    """Yield the keys above ``after`` (None: all) of an unsorted table in order; it sorts about PART_ROWS at a time."""
+    """Yield the keys above ``after`` (None: all) in ascending order. Sort only about PART_ROWS keys at a time."""
     step = len(keys) // PART_ROWS + 1
     sample = sorted([key for key in keys[::step] if after is None or key > after])
     for until in [*sample[:: max(PART_ROWS // step, 1)][1:], None]:
@@ -203,7 +207,7 @@ def _queue(state: State, queue: Queue) -> list[object]:
 
 
 def _untouched(queue: Queue, after: Position) -> _Items:
-    """Yield the ranges of messages that were never touched; each message where they have priorities."""
+    """Yield the ranges (first, last) of untouched messages; with priorities, each message and its priority."""
     priority = queue.order.priority
     for first, last in queue.order.untouched_pairs(_number(after)):
         if queue.kind.has_priorities:
@@ -219,7 +223,7 @@ def _delayed(queue: Queue, after: Position) -> _Items:
 
 
 def _touched(queue: Queue, after: Position) -> _Items:
-    """Yield the rows in the order of sequences, which are looked for among all that may exist."""
+    """Yield the rows of touched messages by sequence. It tries every issued sequence, because rows are unsorted."""
     rows = queue.rows
     if not rows:
         return
@@ -241,7 +245,7 @@ def _message(queue: Queue, sequence: int, row: Row) -> tuple[int, ...]:
 
 
 def _contents(queue: Queue, read: Read | None) -> list[MessageStored]:
-    """The contents of all messages in the order of their sequences, from memory or from disk."""
+    """Return the contents of all messages by sequence, from memory or from disk."""
     cold = [sequence for sequence in queue.issued if sequence not in queue.contents and queue.row(sequence) is not None]
     contents = dict(queue.contents)
     if cold:
@@ -265,7 +269,7 @@ def _leases(state: State, after: Position) -> _Items:
     leases = state.leases
     after_key = _key(after[:4], (int, str, int, int))
     if after_key is not None and (lease := leases.get(after_key)) is not None:
-        for call in _calls(lease, after[4:]):  # the rest of a lease in which a part ended
+        for call in _calls(lease, after[4:]):  # the rest of the lease in which the previous part ended
             yield [*after_key, *call[0]], call[1]
     for key in _ascending([*leases.living, *leases.ended], after_key):
         lease = leases.get(key)
@@ -283,7 +287,7 @@ def _calls(lease: Lease, after: Position) -> _Items:
 
 
 def _table(rows: dict[Any, Any], after: Position) -> _Items:
-    """Yield the rows of a plain table, which are sorted by key."""
+    """Yield the rows of a plain table after a position. The table is sorted by key."""
     keys = list(rows)
     if after and keys:
         types = tuple(map(type, keys[0])) if isinstance(keys[0], tuple) else (type(keys[0]),)
