@@ -73,8 +73,8 @@ class Client(Struct):
     tools: programs that must be on the PATH.
     make: fills the client's environment.
     job: returns the commands that run there, one after the other.
-    rolling: returns the command that runs while members die and restart, if there is one. It makes the file ``begun`` in
-    its directory, and ends when the file ``over`` exists.
+    rolling: returns the command that runs while members die and restart, if there is one. It makes the file ``begun``
+    in its directory, and ends when the file ``over`` exists.
     is_heavy: building or running it takes minutes of all cores.
     source: the name of the job's folder, if it differs from the client's.
     patience_s: how long a command of the job may take.

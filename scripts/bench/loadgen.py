@@ -287,7 +287,7 @@ async def wait_until_delivered(client: Client, queues: list[str], published: int
 
 
 async def wake(options: argparse.Namespace) -> dict[str, Any]:
-    """Repeat pairs of a waiting receive and a send; return the times from the send's first byte to the receive's reply."""
+    """Repeat pairs of a waiting receive and a send; return the times from the send's first byte to the reply."""
     samples_s: list[float] = []
     end = time.perf_counter() + options.d
 

@@ -41,7 +41,7 @@ CALLS: dict[str, tuple[type[Command], Result]] = {
 
 
 def commands_of(kind: type[Command]) -> list[Command]:
-    """Return a command for each queue, in the state after decoding: each URL is a text of its own with a cached hash."""
+    """Return a command for each queue, as after decoding: each URL is a text of its own with a cached hash."""
     commands = [kind(queue_url=f"http://127.0.0.1:9324/000000000000/queue-{at}") for at in range(QUEUES)]  # type: ignore[call-arg]
     for command in commands:
         hash(command.queue_url)  # type: ignore[attr-defined]

@@ -35,7 +35,7 @@ BETWEEN = (50, 200)  # acknowledged writes between two faults
 
 
 class Round(Struct):
-    """One cluster and what happened to it. ``gaps_ms``: for each fault, the longest times without an acknowledged write."""
+    """One cluster and what happened to it. ``gaps_ms``: by fault, the longest times without an acknowledged write."""
 
     seed: int
     count: int

@@ -63,7 +63,7 @@ class Client:
         return status, body
 
     async def call(self, action: str, members: Members | bytes, *headers: str) -> Members:
-        """Call an action by JSON with a new invocation id; return its result, or {} if the answer is an error or empty."""
+        """Call an action by JSON with a new invocation id; return its result, or {} after an error."""
         body = members if isinstance(members, bytes) else json.dumps(members, ensure_ascii=False).encode()
         self._number += 1
         mark = f"amz-sdk-invocation-id: {id(self)}-{self._number}"

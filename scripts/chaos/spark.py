@@ -10,7 +10,7 @@ There are four jobs:
 - actions: foreachBatch with two actions on each batch
 
 A kill is inside a read if a killed process was in ``read()`` of the source: it had begun its part of a batch and had
-not handed all of it to Spark. The program is certain of that, because it stops the processes (SIGSTOP) before it checks.
+not handed all of it to Spark. That is certain, because the program stops the processes (SIGSTOP) before it checks.
 Reads are slowed down by 100 ms after each receive of 10 messages, so that kills hit them. Kills of the source process
 or of a master while some worker reads are counted separately, as kills next to a read.
 """

@@ -46,7 +46,7 @@ Fault = Callable[[Cluster], tuple[str, float]]
 
 
 class Seen(NamedTuple):
-    """The figures of one fault: the longest time without an answered call, the longest call, and calls under way then."""
+    """The figures of a fault: longest time without an answered call, longest call, and calls under way at its moment."""
 
     gap_s: float
     longest_s: float
@@ -174,8 +174,8 @@ def off(cluster: Cluster, off_s: float) -> bool:
         refused = len(programs.refused_between(*dark_s))
         findings = programs.judge(dark_s)
     print(
-        f"all members down for {off_s:.0f} s: {len(programs.patient_sent)} patient sends, {len(programs.plain)} plain ones, "
-        f"{refused} of them refused while no log could be written",
+        f"all members down for {off_s:.0f} s: {len(programs.patient_sent)} patient sends, "
+        f"{len(programs.plain)} plain ones, {refused} of them refused while no log could be written",
         flush=True,
     )
     for text, count in programs.refused.most_common():
