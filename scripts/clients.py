@@ -1,14 +1,17 @@
-"""Runs the clients that people use, unmodified, against a server process and against a cluster of three.
+"""Tests with the clients that people use, unmodified, against a server process and against a cluster of three.
 
-Each client has an environment of its own under .venv-clients/ (their botocore versions exclude each other),
-made when it is missing or when what it is made from has changed. What a client does is in tests/system/clients/<name>/;
-a job is told all addresses, speaks to different members and ends with status 0 if everything was as it should be.
-Clients that have a job named rolling are run again through one member of a cluster, while the master, always another
-member, is killed by kill -9 and the next one is stopped by SIGTERM. With --restarts they run while all members restart
-again and again, one after another; their addresses are kept open by supervisors. They shall see no error and nothing
-twice. Clients that take minutes to build or to run are run where they are named, and with --heavy.
-A client whose tools are not on this machine cannot be run: that is said, and the status is 1 as for a failure,
-unless --allow-missing. The logs of what failed are kept, and their place is printed.
+Each client has an environment of its own in .venv-clients/, because their botocore versions exclude each other. The
+program makes it if it is missing or if its sources have changed. A client's job is in tests/system/clients/<name>/.
+The job gets the addresses of all members, calls several of them, and ends with status 0 if every result is right.
+
+Clients with a job named rolling run again through one member of a cluster. Meanwhile the master, always another member,
+is killed by kill -9, and the next master is stopped by SIGTERM. With --restarts they run while all members restart
+again and again, one after another, and supervisors keep the members' ports open. The clients must see no error and no
+message twice.
+
+Clients that take minutes to build or to run are run only if they are named, or with --heavy. If a client's tools are
+missing on this machine, the program prints that, and the status is 1 unless --allow-missing. It keeps the logs of a
+failed run and prints their place.
 """
 
 import argparse
@@ -41,7 +44,7 @@ HEAVY_MAKING_S = 3_600
 JOB_S = 240
 STRESS_S = 3_600
 FRONT = "n1"
-"""The member through which clients are run while others die."""
+"""The member that clients call while other members die."""
 UNDISTURBED_S = 2
 AGAIN = 'touch begun; until test -e over; do "$0" "$@" || exit 1; done'
 SHOWN_CHARS = 4_000
@@ -57,20 +60,24 @@ CREDENTIALS = {
 
 
 class Failed(Exception):
-    """A command ended with another status than 0, or not in time."""
+    """The error of a command that ended with another status than 0, or not in time."""
 
 
 class NotHad(Exception):
-    """Something that a client needs cannot be had on this machine."""
+    """The error of a client that needs something that this machine cannot get."""
 
 
 class Client(Struct):
-    """``tools``: programs that must be on the PATH; ``make``: fills its environment; ``job``: what is run there.
+    """A client and how to run it.
 
-    rolling: the job that runs while members die and restart, if it has one. It makes the file ``begun`` in its
-    directory and ends when there is one named ``over``.
+    tools: programs that must be on the PATH.
+    make: fills the client's environment.
+    job: returns the commands that run there, one after the other.
+    rolling: returns the command that runs while members die and restart, if there is one. It makes the file ``begun``
+    in its directory, and ends when the file ``over`` exists.
     is_heavy: building or running it takes minutes of all cores.
-    source: where the job is, if that is named differently; patience_s: how long a command of the job may take.
+    source: the name of the job's folder, if it differs from the client's.
+    patience_s: how long a command of the job may take.
     """
 
     name: str
@@ -88,7 +95,7 @@ class Client(Struct):
 
 
 def run(command: list[str], directory: Path, patience_s: int, more: dict[str, str] | None = None) -> str:
-    """What it printed. Raises Failed."""
+    """Run a command and return its output. Raise Failed if it does not end with status 0 in time."""
     try:
         done = subprocess.run(
             command, cwd=directory, env=os.environ | (more or {}), stdin=subprocess.DEVNULL,
@@ -101,7 +108,7 @@ def run(command: list[str], directory: Path, patience_s: int, more: dict[str, st
     return done.stdout
 
 
-# How environments are made, and what is run in them.
+# Environments, and the commands that run in them.
 
 
 def make_python(source: Path, environment: Path) -> None:
@@ -153,7 +160,7 @@ def watermill_stress(source: Path, environment: Path) -> list[list[str]]:
 
 
 def again(job: Callable[[Path, Path], list[list[str]]]) -> Callable[[Path, Path], list[str]]:
-    """Make of a job of one command one that does it again until it is told to end."""
+    """Return a rolling job that repeats the one command of a job until the file ``over`` exists."""
 
     def rolling(source: Path, environment: Path) -> list[str]:
         [command] = job(source, environment)
@@ -163,7 +170,7 @@ def again(job: Callable[[Path, Path], list[list[str]]]) -> Callable[[Path, Path]
 
 
 def make_kombu(source: Path, environment: Path) -> None:
-    """Its tests come with its sources only."""
+    """Make kombu's environment with its sources, because only they include its tests."""
     make_python(source, environment)
     version = next(line for line in (source / "requirements.txt").read_text().split() if line.startswith("kombu"))
     pip = [str(environment / "venv" / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "download"]
@@ -202,18 +209,23 @@ def java_command(environment: Path, program: str) -> list[str]:
 
 
 def make_terraform(source: Path, environment: Path) -> None:
-    """The provider comes from TERRAFORM_PLUGIN_DIR if that is set, else from Terraform's registry."""
+    """Make Terraform's environment. Raise NotHad if its aws provider cannot be loaded.
+
+    The provider comes from TERRAFORM_PLUGIN_DIR if that is set, else from Terraform's registry.
+    """
     shutil.copy(source / "main.tf", environment)
     mirror = os.environ.get("TERRAFORM_PLUGIN_DIR", "")
     more = [f"-plugin-dir={mirror}"] if mirror else []
     try:
         run(["terraform", "init", "-no-color", "-input=false", *more], environment, MAKING_S)
     except Failed as failure:
-        raise NotHad("Terraform's aws provider cannot be had: set TERRAFORM_PLUGIN_DIR to a mirror of it") from failure
+        raise NotHad(
+            "Terraform's aws provider cannot be loaded: set TERRAFORM_PLUGIN_DIR to a mirror of it"
+        ) from failure
 
 
 def terraform_job(source: Path, environment: Path) -> list[list[str]]:
-    """The second plan ends with status 2 if it finds any change."""
+    """Return the commands: apply, plan, destroy. The plan ends with status 2 if it finds any change."""
     base = ["terraform", f"-chdir={environment}"]
     plain = ["-no-color", "-input=false", "-state=WORK/state"]
     return [
@@ -246,7 +258,7 @@ CLIENTS = [
 
 
 def digest(source: Path) -> str:
-    """Of everything that an environment is made from."""
+    """Return the digest of all files from which an environment is made."""
     found = hashlib.sha256()
     for path in sorted(path for path in source.rglob("*") if path.is_file() and "__pycache__" not in path.parts):
         found.update(str(path.relative_to(source)).encode() + b"\0" + path.read_bytes() + b"\0")
@@ -254,7 +266,7 @@ def digest(source: Path) -> str:
 
 
 def prepare(client: Client) -> None:
-    """Make its environment, unless it is there and nothing has changed since."""
+    """Make the client's environment, unless it exists and its sources have not changed."""
     source, environment = client.directory, ENVIRONMENTS / client.name
     stamp, wanted = environment / ".made", digest(source)
     if stamp.exists() and stamp.read_text() == wanted:
@@ -298,7 +310,7 @@ TARGETS = {"server": one_server, "cluster": cluster_of_three}
 
 
 def run_job(client: Client, endpoints: list[str], work: Path) -> str:
-    """The last line that it printed. Raises Failed."""
+    """Run a client's job and return the last line that it printed. Raise Failed if a command fails."""
     told = environment_of(client, endpoints, work)
     printed = ""
     for command in client.job(client.directory, ENVIRONMENTS / client.name):
@@ -308,7 +320,7 @@ def run_job(client: Client, endpoints: list[str], work: Path) -> str:
 
 
 def environment_of(client: Client, endpoints: list[str], work: Path) -> dict[str, str]:
-    """What a job is told; ``work``, its directory, is made."""
+    """Make the directory of a job, ``work``; return the job's environment variables."""
     home = work / "home"
     home.mkdir(parents=True)
     told = {"ENDPOINTS": ",".join(endpoints), "WORK": str(work), "TF_VAR_endpoint": endpoints[-1]}
@@ -322,7 +334,7 @@ def last_line(printed: str) -> str:
 
 
 def run_rolling(clients: list[Client], directory: Path, restarts: int) -> int:
-    """How many failed; each runs while all members restart so often."""
+    """Run each client while all members restart ``restarts`` times; return how many clients failed."""
 
     def restart(cluster: Cluster) -> None:
         for _ in range(restarts):
@@ -335,7 +347,7 @@ def run_rolling(clients: list[Client], directory: Path, restarts: int) -> int:
 
 
 def run_killed(clients: list[Client], directory: Path) -> int:
-    """How many failed; each runs through one member while others die as masters."""
+    """Run each client through one member while two masters die; return how many clients failed."""
     cluster = Cluster(directory / "cluster")
     endpoints = [f"http://{HOST}:{cluster[FRONT].port}"]
     told = "a master killed by -9 and one stopped by SIGTERM"
@@ -362,7 +374,10 @@ def disturbed(
     told: str,
     disturb: Callable[[Cluster], None],
 ) -> int:
-    """How many failed. told: what is done to the cluster by ``disturb`` while each runs."""
+    """Run each client's rolling job while ``disturb`` acts on the cluster; return how many clients failed.
+
+    told: the printed description of what ``disturb`` does.
+    """
     failures = 0
     try:
         cluster.start()
@@ -380,7 +395,7 @@ def disturbed(
 
 
 def roll(client: Client, cluster: Cluster, endpoints: list[str], work: Path, disturb: Callable[[Cluster], None]) -> str:
-    """The last line that the job printed. Raises Failed."""
+    """Run a rolling job and return the last line that it printed. Raise Failed if it fails or does not end."""
     assert client.rolling
     told = environment_of(client, endpoints, work) | {"VISIBILITY_S": "30"}
     command = client.rolling(client.directory, ENVIRONMENTS / client.name)
@@ -414,7 +429,10 @@ def missing_tools(client: Client) -> list[str]:
 
 
 def prepare_all(clients: list[Client]) -> tuple[list[Client], int, int]:
-    """Those that can be run, how many cannot for want of tools, how many environments could not be made."""
+    """Make all environments.
+
+    Return the clients that can run, the number without tools, and the number whose environment could not be made.
+    """
     ready, missing, broken = [], 0, 0
     for client in clients:
         if tools := missing_tools(client):
@@ -434,7 +452,7 @@ def prepare_all(clients: list[Client]) -> tuple[list[Client], int, int]:
 
 
 def run_all(clients: list[Client], target: str, directory: Path) -> int:
-    """How many failed."""
+    """Run the jobs of all clients against one target; return how many failed."""
     failures = 0
     with TARGETS[target](directory) as endpoints:
         for client in clients:
@@ -451,13 +469,13 @@ def run_all(clients: list[Client], target: str, directory: Path) -> int:
 def main() -> int:
     names = [client.name for client in CLIENTS]
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
-    parser.add_argument("client", nargs="*", choices=[*names, []], help=f"which: {', '.join(names)}; none: all")
-    parser.add_argument("--only", choices=[*TARGETS, "kills"], help="not the others")
-    parser.add_argument("--heavy", action="store_true", help="those that take minutes to build or to run, too")
-    parser.add_argument("--allow-missing", action="store_true", help="status 0 although tools are missing")
-    parser.add_argument("--restarts", type=int, default=0, help="rolling restarts, beside which nothing else is run")
+    parser.add_argument("client", nargs="*", choices=[*names, []], help=f"clients to run: {', '.join(names)} (all)")
+    parser.add_argument("--only", choices=[*TARGETS, "kills"], help="run only against this target")
+    parser.add_argument("--heavy", action="store_true", help="also run clients that take minutes to build or to run")
+    parser.add_argument("--allow-missing", action="store_true", help="status 0 if tools are missing")
+    parser.add_argument("--restarts", type=int, default=0, help="run only rolling jobs, during so many restarts")
     arguments = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and so by the ends of all that was begun
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the exit runs every cleanup
     wanted = arguments.client or [client.name for client in CLIENTS if arguments.heavy or not client.is_heavy]
     chosen = [client for client in CLIENTS if client.name in wanted]
     directory = Path(tempfile.mkdtemp(prefix="elasticq-clients-"))
@@ -475,7 +493,7 @@ def main() -> int:
         except (Failed, AssertionError) as failure:
             failures += 1
             say("FAILED", target, "-", str(failure))
-    print(f"{len(ready)} clients run, {failures} failures, {missing} not run for want of tools")
+    print(f"{len(ready)} clients run, {failures} failures, {missing} not run because tools are missing")
     if failures:
         print(f"logs: {directory}")
     else:

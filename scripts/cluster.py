@@ -1,7 +1,7 @@
-"""Starts a cluster of local members, prints their endpoints, and ends all of them when it is ended.
+"""A cluster of local members. It prints their endpoints, and ends all of them when it ends.
 
-Member k serves SQS on 9324 + 10 (k - 1), its admin port and peer port are the
-two after it, and it keeps its messages in <directory>/n<k>. What a member logs is printed behind its name.
+Member k serves SQS on port 9324 + 10 (k - 1). Its admin port and peer port are the next two. It stores its messages
+in <directory>/n<k>. The program prints each log line of a member after the member's name.
 """
 
 import argparse
@@ -23,9 +23,17 @@ HOST = "127.0.0.1"
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--members", type=int, default=3, metavar="N", help="how many (3)")
-    parser.add_argument("--directory", type=Path, default=Path("data/cluster"), metavar="DIR", help="(data/cluster)")
-    parser.add_argument("--first-port", type=int, default=FIRST_PORT, metavar="PORT", help="of member 1 (9324)")
+    parser.add_argument("--members", type=int, default=3, metavar="N", help="number of members (3)")
+    parser.add_argument(
+        "--directory",
+        type=Path,
+        default=Path("data/cluster"),
+        metavar="DIR",
+        help="folder of their data (data/cluster)",
+    )
+    parser.add_argument(
+        "--first-port", type=int, default=FIRST_PORT, metavar="PORT", help="SQS port of member 1 (9324)"
+    )
     options, more = parser.parse_known_args()
     signal.signal(signal.SIGTERM, _interrupt)
     ports = [options.first_port + STEP * number for number in range(options.members)]
@@ -64,7 +72,7 @@ def _start(number: int, port: int, ports: list[int], directory: Path, more: list
 
 
 def _follow(name: str, member: subprocess.Popen[bytes]) -> None:
-    """Print what a member logs, and how it ended."""
+    """Print what a member logs, and its status when it ends."""
     assert member.stderr is not None
     for line in member.stderr:
         print(f"{name}  {line.decode(errors='replace').rstrip()}", file=sys.stderr, flush=True)
@@ -78,7 +86,7 @@ def _wait_ready(members: list[subprocess.Popen[bytes]], ports: list[int]) -> boo
         if dead or time.monotonic() > until_s:
             print(f"members {dead} ended" if dead else f"no cluster after {READY_S} s", file=sys.stderr)
             return False
-        time.sleep(0.05)  # between two looks at other processes
+        time.sleep(0.05)  # between two checks of other processes
     return True
 
 
@@ -91,7 +99,7 @@ def _is_ready(port: int) -> bool:
 
 
 def _master(admin_port: int) -> str | None:
-    """None: the admin port is locked (--auth strict)."""
+    """Return the master's name, or None if the admin port refuses the question (--auth strict)."""
     try:
         with urllib.request.urlopen(f"http://{HOST}:{admin_port}/cluster", timeout=5) as answer:
             return str(json.load(answer)["master"])
@@ -108,7 +116,7 @@ def _tell(ports: list[int], directory: Path | None) -> None:
     print(f"AWS CLI v1 does not read that variable: aws --endpoint-url http://{HOST}:{ports[0]} sqs list-queues")
     place = "in memory only" if directory is None else f"in {directory}/n1 and so on"
     print(f"messages are stored {place}")
-    print(f"look: elasticq cluster status --admin http://{HOST}:{ports[0] + 1}    end: Ctrl-C", flush=True)
+    print(f"status: elasticq cluster status --admin http://{HOST}:{ports[0] + 1}    end: Ctrl-C", flush=True)
 
 
 if __name__ == "__main__":

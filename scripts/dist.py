@@ -1,10 +1,11 @@
-"""Builds what people install: wheels, sdist, elasticq.pyz, one file that Python runs, and Spark's elasticq_spark.zip.
+"""The builder of what people install: wheels, sdist, elasticq.pyz (one file that Python runs), elasticq_spark.zip.
 
-The wheels are made from the sdist, so the sdist is whole: one of pure Python for every platform and, where a C compiler
-is there, one with the compiled modules for this platform (scripts/native.py). The pyz is made by shiv from the latter,
-or else the former, and the versions of its requirements that are installed here, so what is shipped is what was tested,
-and no network is needed; like all C extensions it fits one platform and one minor version of Python. Two builds of one
-commit by the same tools are equal: times are the commit's, names sorted, modes fixed, and no path is in the libraries.
+The wheels are built from the sdist, which proves that the sdist is complete. One wheel is pure Python for every
+platform. If there is a C compiler, a second one has the compiled modules for this platform (scripts/native.py).
+shiv makes the pyz from the last wheel and from the requirements in the versions that are installed and tested here.
+That needs no network. The pyz fits one platform and one minor version of Python, as C extensions do.
+Two builds of one commit with the same tools are equal: all times are the commit's, names are sorted, modes are fixed,
+and the libraries contain no path.
 """
 
 import argparse
@@ -33,24 +34,24 @@ SINGLE_FILES = ("*.py", "*.md", "*.cfg", "*.toml", "*.yml", "MANIFEST.in", "Make
 LEFTOVERS = shutil.ignore_patterns(
     "__pycache__", "*.py[co]", "*.so", native.STAMP, "*.egg-info", ".*_cache", "target", "node_modules"
 )
-EPOCH_S = 315_532_800  # 1980, the oldest that a zip knows: for sources that are not in git
+EPOCH_S = 315_532_800  # 1980, the oldest time that a zip can store: for sources that are not in git
 PYZ_EXTRAS = frozenset(("speed", "hocon"))
-PYZ_ENTRY = "elasticq.__main__:main"  # elasticq.cli:main is a module, too, which shiv would rather call
-# rich wants pygments for coloured source code, which no command prints; it is half of all files to unpack.
+PYZ_ENTRY = "elasticq.__main__:main"  # not elasticq.cli:main: a module has that name too, and shiv would try to call it
+# rich needs pygments only for coloured source code, which no command prints. It is half of all files to unpack.
 NOT_IN_PYZ = frozenset(("pygments",))
 FOR_COMPILERS = frozenset((".pyi", ".pyx", ".pxd", ".pxi", ".h", ".c", ".pyc", ".typed"))
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--into", type=Path, default=ROOT / "dist", metavar="DIR", help="(dist)")
+    parser.add_argument("--into", type=Path, default=ROOT / "dist", metavar="DIR", help="folder of the results (dist)")
     into: Path = parser.parse_args().into
     into.mkdir(parents=True, exist_ok=True)
     epoch_s = source_date_s()
     with tempfile.TemporaryDirectory(prefix="elasticq-dist-") as work:
         made = [*build_packages(Path(work), epoch_s)]
         if lack := native.missing():
-            print(f"there is no wheel with compiled modules, and none are in the pyz: {lack}.", file=sys.stderr)
+            print(f"no wheel with compiled modules is built, and the pyz has none: {lack}.", file=sys.stderr)
         else:
             made.append(build_native_wheel(made[0], Path(work), epoch_s))
         made += [build_pyz(made[-1], Path(work), epoch_s), build_spark_zip(Path(work), epoch_s)]
@@ -62,7 +63,7 @@ def main() -> int:
 
 
 def source_date_s() -> int:
-    """The time that all files carry: the environment's, else the commit's."""
+    """Return the time of all files: SOURCE_DATE_EPOCH, else the commit's, else EPOCH_S."""
     if "SOURCE_DATE_EPOCH" in os.environ:
         return int(os.environ["SOURCE_DATE_EPOCH"])
     command = ["git", "log", "-1", "--format=%ct"]
@@ -74,7 +75,7 @@ def source_date_s() -> int:
 
 
 def run(*command: str | Path, cwd: Path, epoch_s: int, is_native: bool = False) -> None:
-    """Shows what it printed only if it failed."""
+    """Run a command. If it fails, print its output and exit."""
     more = {"SOURCE_DATE_EPOCH": str(epoch_s), "PYTHONHASHSEED": "0", "ELASTICQ_NATIVE": "1" if is_native else ""}
     environment = os.environ | more
     done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
@@ -86,7 +87,10 @@ def run(*command: str | Path, cwd: Path, epoch_s: int, is_native: bool = False) 
 
 
 def build_packages(work: Path, epoch_s: int) -> tuple[Path, Path]:
-    """(sdist, wheel). From a copy, as setuptools takes up what an earlier build left in the tree."""
+    """Build the sdist and the pure wheel; return their paths.
+
+    They come from a copy of the tree, because setuptools would include files that an earlier build left in the tree.
+    """
     tree, built = work / "tree", work / "built"
     copy_sources(tree)
     run(sys.executable, "-m", "build", "--no-isolation", "--outdir", built, tree, cwd=work, epoch_s=epoch_s)
@@ -96,7 +100,7 @@ def build_packages(work: Path, epoch_s: int) -> tuple[Path, Path]:
 
 
 def build_native_wheel(sdist: Path, work: Path, epoch_s: int) -> Path:
-    """From the sdist, with the libraries that this repository's own tests run: they are compiled once, here."""
+    """Build a wheel from the sdist with the same libraries that this repository's tests use; return its path."""
     unpacked, built = work / "unpacked", work / "native"
     with tarfile.open(sdist) as archive:
         archive.extractall(unpacked, filter="data")
@@ -120,12 +124,12 @@ def copy_sources(tree: Path) -> None:
 
 
 def mode_of(path: Path) -> int:
-    """Independent of the umask of who checked the sources out."""
+    """Return the mode of a file or folder. It does not depend on the umask under which the sources were checked out."""
     return 0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644
 
 
 def even_out(sdist: Path, epoch_s: int) -> None:
-    """setuptools puts the builder's name and clock into a sdist."""
+    """Replace the builder's name and the times that setuptools puts into a sdist."""
     plain = io.BytesIO()
     with tarfile.open(sdist) as given, tarfile.open(fileobj=plain, mode="w", format=tarfile.PAX_FORMAT) as even:
         for member in sorted(given.getmembers(), key=lambda member: member.name):
@@ -166,7 +170,7 @@ def build_pyz(wheel: Path, work: Path, epoch_s: int) -> Path:
 def requirements(
     root: Distribution, extras: frozenset[str] = frozenset(), without: frozenset[str] = frozenset()
 ) -> list[Distribution]:
-    """All that ``root`` needs here, as installed, by name."""
+    """Return the installed distributions that ``root`` needs with these extras, sorted by name."""
     found: dict[str, Distribution] = {}
     open_ones = [(root, extras)]
     while open_ones:
@@ -192,17 +196,17 @@ def installed(wanted: Requirement) -> Distribution:
     except PackageNotFoundError:
         sys.exit(f"{wanted.name} is not installed here; make dist installs it")
     if not wanted.specifier.contains(one.version, prereleases=True):
-        sys.exit(f"{wanted.name} {one.version} is installed here, wanted is {wanted}")
+        sys.exit(f"{wanted.name} {one.version} is installed here, but elasticq needs {wanted}")
     return one
 
 
 def copy_distribution(one: Distribution, site: Path) -> None:
-    """What the interpreter and licences need of it; scripts lie outside of ``site`` and stay behind."""
+    """Copy the files of a distribution that Python or its licence needs. Scripts are outside of ``site`` and stay."""
     for entry in one.files or ():
         if ".." in entry.parts or entry.suffix in FOR_COMPILERS or "tests" in entry.parts[:-1]:
             continue
         if entry.name in ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json"):
-            continue  # they tell of this installation
+            continue  # they describe this installation
         target = site / entry
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(Path(str(one.locate_file(entry))), target)
@@ -210,10 +214,11 @@ def copy_distribution(one: Distribution, site: Path) -> None:
 
 
 def add_compiled(pyz: Path, work: Path) -> None:
-    """Byte code beside each source, also for shiv's own start, which would be compiled at every one.
+    """Add byte code for each source, including shiv's own start code, which Python would else compile at every start.
 
-    shiv leaves it out, or compiles all of it at the first start. Unchecked: the cache that shiv unpacks into is named
-    by the sources' hash. Another minor version of Python ignores it. Assertions stay in: a failed one stops a member.
+    shiv itself leaves byte code out, or compiles all of it at the first start. Python does not check it against the
+    sources: the name of the cache into which shiv unpacks contains the sources' hash. Another minor version of Python
+    ignores the byte code. Assertions stay in, because a failed one must stop a member.
     """
     with zipfile.ZipFile(pyz, "a", zipfile.ZIP_DEFLATED) as archive:
         for entry in sorted(archive.infolist(), key=lambda entry: entry.filename):
@@ -234,7 +239,7 @@ def compile_entry(name: str, source: bytes, work: Path) -> bytes:
 
 
 def place_of(name: str) -> str:
-    """Inside a zip byte code lies beside its source, on a disk in __pycache__."""
+    """Return the place of a source's byte code: next to the source inside a zip, in __pycache__ on a disk."""
     return cache_from_source(name) if name.startswith("site-packages/") else name + "c"
 
 

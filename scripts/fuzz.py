@@ -1,12 +1,12 @@
-"""Fuzzes what arrives at a member, guided by coverage: python scripts/fuzz.py all --minutes 10 --jobs 2 --corpus DIR
+"""Coverage-guided fuzzing of what arrives at a member: python scripts/fuzz.py all --minutes 10 --jobs 2 --corpus DIR
 
-Each target of tests/system/fuzz runs in a process of its own, from its seeds, its kept inputs and what DIR/TARGET holds
-of earlier runs, with the sources instrumented by atheris (make fuzz installs it). A finding is made as short as can be
-in a few seconds, printed, and written to DIR/findings; the run goes on, and ends with status 1. One line of JSON for
-each target tells the number of inputs, the seconds of CPU and the findings.
+Each target of tests/system/fuzz runs in a process of its own. atheris instruments the sources; make fuzz installs it.
+A target starts from its seeds, its kept inputs, and the inputs in DIR/TARGET that earlier runs collected.
+The program shortens each finding for a few seconds, prints it and writes it to DIR/findings. Then the run goes on, and
+its status is 1. It prints one line of JSON for each target: number of inputs, seconds of CPU, and findings.
 
---keep judges all that DIR has, one input after the other, and writes a smallest set that goes the same ways through
-the sources to tests/system/fuzz/corpus, which make test replays. One input of a file: --input FILE.
+--keep runs all inputs in DIR, one after the other. It writes a small set that covers the same steps of the sources
+to tests/system/fuzz/corpus, which make test replays. --input FILE runs the one input in that file.
 """
 
 import argparse
@@ -28,7 +28,7 @@ PACKAGE = str(ROOT / "elasticq") + os.sep
 TIMEOUT_S = 20  # libFuzzer ends a process whose input takes longer; TooExpensive is found long before
 RSS_MB_MAX = 1_536
 SHORTEN_S = 5.0
-WRITTEN_MAX = 50  # findings of one target that are written; what comes after them has probably the same cause
+WRITTEN_MAX = 50  # findings written for one target; later ones probably have the same causes
 
 
 def main() -> int:
@@ -62,11 +62,13 @@ def main() -> int:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("targets", nargs="*", default=["all"], help="names of targets; all by default")
-    parser.add_argument("--minutes", type=float, default=1, help="of each target")
-    parser.add_argument("--jobs", type=int, default=2, help="targets at a time")
-    parser.add_argument("--corpus", type=Path, default=ROOT / "build" / "fuzz", help="where inputs are collected")
-    parser.add_argument("--keep", action="store_true", help="write the kept inputs of the repository anew")
-    parser.add_argument("--input", type=Path, help="judge one input of a file, and nothing else")
+    parser.add_argument("--minutes", type=float, default=1, help="minutes of fuzzing for each target (1)")
+    parser.add_argument("--jobs", type=int, default=2, help="targets that run at the same time (2)")
+    parser.add_argument(
+        "--corpus", type=Path, default=ROOT / "build" / "fuzz", help="folder that collects inputs (build/fuzz)"
+    )
+    parser.add_argument("--keep", action="store_true", help="rewrite the repository's kept inputs")
+    parser.add_argument("--input", type=Path, help="run only the one input in this file")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -75,7 +77,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def run(name: str, minutes: float, corpus: Path) -> bool:
-    """Fuzz one target in a process of its own; return whether it found something."""
+    """Fuzz one target in a process of its own; return whether it has a finding or failed."""
     findings = corpus / "findings"
     findings.mkdir(parents=True, exist_ok=True)
     log = findings / f"{name}.log"
@@ -94,7 +96,7 @@ def run(name: str, minutes: float, corpus: Path) -> bool:
 
 
 def fuzz(name: str, seconds: float, corpus: Path) -> None:
-    """Fuzz in this process, which ends with it."""
+    """Fuzz one target in this process. Never return: the process ends when the time is over."""
     import atheris
 
     with atheris.instrument_imports(include=["elasticq"]):
@@ -137,7 +139,7 @@ def _escaped(token: str) -> str:
 
 
 class Fuzzer:
-    """Takes the inputs that libFuzzer makes until the time is over; then the process ends."""
+    """A consumer of libFuzzer's inputs. It ends the process when the time is over."""
 
     def __init__(self, name: str, found: "Findings", inputs: Path, until_s: float) -> None:
         self._name = name
@@ -163,11 +165,11 @@ class Fuzzer:
         }
         print(json.dumps(told), flush=True)
         sys.stderr.flush()
-        os._exit(0)  # libFuzzer would end the process without a word
+        os._exit(0)  # libFuzzer would end the process without a message
 
 
 class Findings:
-    """What was handled wrongly, by its kind and its place in the sources: the shortest input of each."""
+    """The shortest input of each finding. A finding is one type of exception at one source line."""
 
     def __init__(self, name: str, target: Any, folder: Path) -> None:
         from tests.system.fuzz.target import judge
@@ -184,7 +186,7 @@ class Findings:
             self._note(key, data)
 
     def _key(self, data: bytes) -> str:
-        """Empty if the input is handled rightly."""
+        """Return the finding that the input causes, or an empty text if there is none."""
         try:
             self._judge(data)
         except Exception as error:
@@ -206,7 +208,7 @@ class Findings:
                 traceback.print_exc()
 
     def _shortened(self, key: str, data: bytes) -> bytes:
-        """With parts cut out, ever smaller ones, as long as it is the same finding."""
+        """Return the input with parts cut out, ever smaller ones, while it still causes the same finding."""
         until_s = time.monotonic() + SHORTEN_S
         size = len(data) // 2
         while size:
@@ -231,14 +233,17 @@ def _place(error: BaseException) -> str:
 
 
 def keep(name: str, folder: Path) -> dict[str, object]:
-    """Write the kept inputs of a target: each goes a way through the sources that no shorter one goes."""
+    """Write the kept inputs of a target and return figures about them.
+
+    An input is kept if it takes a step from one source line to another that no shorter input takes.
+    """
     from tests.system.fuzz import corpus
     from tests.system.fuzz.targets import TARGETS
 
     target = TARGETS[name]
     files = (folder / name).iterdir() if (folder / name).is_dir() else ()
     given = {*target.seeds, *corpus.read(name), *(file.read_bytes() for file in files)}
-    for data in list(given)[:20]:  # what is made once, at the first use, is no way of an input
+    for data in list(given)[:20]:  # steps of one-time initialization do not count for an input
         _ways(target.judge, data)
     seen: set[tuple[str, int, int]] = set()
     kept = []
@@ -253,7 +258,7 @@ def keep(name: str, folder: Path) -> dict[str, object]:
 
 
 def _ways(judge: Callable[[bytes], None], data: bytes) -> set[tuple[str, int, int]]:
-    """The steps from line to line of the package that an input takes, as (file, from, to)."""
+    """Return the steps between lines of the package that an input takes, as (file, from line, to line)."""
     ways: set[tuple[str, int, int]] = set()
 
     def enter(frame: FrameType, event: str, _: Any) -> Any:

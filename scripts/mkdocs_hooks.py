@@ -1,10 +1,10 @@
-"""What the site shows differently from the files: pages are also read where they lie, in the repository.
+"""Hooks of MkDocs: the differences between the site and the pages in the repository, which people also read.
 
-- ``no-run: why`` behind a block's language is for tests/system/docs/, and no language
-- a link out of docs/ leads nowhere on the site: its text stays
-- a link to the folder adr/ leads to its first page
-- every decision in docs/adr is in the navigation, whether it is listed or not
-- the OpenAPI document of the REST API is a file of the site, ``openapi.json``
+- They remove ``no-run: why`` after a block's language: only tests/system/docs/ reads it.
+- They replace a link out of docs/ with its text, because its target is not on the site.
+- They make a link to the folder adr/ lead to its first page.
+- They put every decision in docs/adr into the navigation, listed or not.
+- They add the OpenAPI document of the REST API as ``openapi.json``.
 """
 
 import re
@@ -34,6 +34,10 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """A page directly in docs/ has only what is outside above it; one in docs/adr has docs/ above it."""
+    """Return the page's text for the site.
+
+    A link that begins with ``../`` leaves docs/ if the page is directly in docs/. From docs/adr it may lead to a page
+    of docs/, and such a link stays.
+    """
     text = _EXCUSE.sub(r"\1", markdown).replace("](adr)", "](adr/0001-pure-core-thin-shells.md)")
     return _OUTSIDE.sub(r"\1", text)

@@ -1,9 +1,9 @@
-"""Compiles the hot path: mypyc makes C of the modules that [elasticq:native] in setup.cfg lists, gcc libraries.
+"""Compiler of the hot path. mypyc translates the modules of [elasticq:native] in setup.cfg to C; gcc makes libraries.
 
-``make native`` puts the libraries beside their sources, where Python prefers them. setup.py puts them into a wheel, if
-ELASTICQ_NATIVE=1 asks for that. Both take them from build/native/KEY, and KEY is a digest of all that they are made of:
-what is there is not compiled again, and what is shipped is what was tested. elasticq/native.py decides, when elasticq
-is imported, whether they are used.
+``make native`` puts the libraries next to their sources, where Python prefers them. setup.py puts them into a wheel if
+ELASTICQ_NATIVE=1. Both take them from build/native/KEY. KEY is a digest of everything that the libraries depend on, so
+nothing is compiled twice, and the tested libraries are the ones that are shipped. elasticq/native.py decides at the
+import of elasticq whether Python uses them.
 """
 
 import argparse
@@ -26,30 +26,30 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "elasticq"
 GROUP = "elasticq._native"
-"""mypyc names the library that holds all code by it: elasticq/_native__mypyc and the platform's suffix."""
+"""mypyc's name for the library that holds all code: elasticq/_native__mypyc and the platform's suffix."""
 STAMP = "native.sha256"
 WORK = "work"
-"""The folder of C files and objects, beside the libraries while they are made."""
+"""The folder of C files and objects, next to the folder of unfinished libraries."""
 OPTIMIZATION = "3"
-"""For gcc. With 1 it is done in three quarters of the time, a send costs the same, and a cycle about a tenth more."""
-# The sources are the same for every version of Python, so they are checked for the oldest, as make check does.
+"""gcc's level. With 1, compiling takes three quarters of the time; a send costs the same, a cycle about 10 % more."""
+# One source serves every version of Python, so mypy checks it for the oldest one, as make check does.
 CHECKED_AS = ("--strict", "--python-version", "3.11")
 SYSTEM_LIBRARIES = re.compile(r"(libc|libm|libpthread|libdl|librt)\.so\.\d+|ld-linux[\w-]*\.so\.\d+")
-"""What a wheel for any Linux with a certain C library may ask for."""
+"""Libraries that a wheel for any Linux with a certain C library may need."""
 OLDEST_GLIBC = (2, 17)
-"""What the oldest tag of manylinux in use promises; a library that needs less is named by it."""
+"""The C library of the oldest manylinux tag in use. Libraries that need an older one get this tag."""
 
 
 # --- the list -----------------------------------------------------------------------
 
 
 def modules(root: Path = ROOT) -> list[str]:
-    """The sources that are compiled, as paths from the root."""
+    """Return the sources that are compiled, as paths from the root."""
     return _listed(root, "modules")
 
 
 def interpreted(root: Path = ROOT) -> list[str]:
-    """The sources that could be compiled and are not."""
+    """Return the sources that could be compiled and are not, as paths from the root."""
     return _listed(root, "interpreted")
 
 
@@ -60,7 +60,10 @@ def _listed(root: Path, name: str) -> list[str]:
 
 
 def sources(root: Path = ROOT) -> list[str]:
-    """The listed modules and all that they import of elasticq, in steps: mypyc takes types and constants of it."""
+    """Return the compiled modules and all modules of elasticq that they import, directly or not.
+
+    mypyc uses types and constants of the imported ones.
+    """
     found: set[str] = set()
     unread = set(modules(root))
     while unread:
@@ -71,7 +74,7 @@ def sources(root: Path = ROOT) -> list[str]:
 
 
 def imported(root: Path, path: str) -> Iterator[str]:
-    """The sources of elasticq that one imports, and those of the packages that hold them."""
+    """Yield the sources of elasticq that a source imports, and the ``__init__.py`` of their packages."""
     for node in ast.walk(ast.parse((root / path).read_bytes())):
         names: list[str] = []
         if isinstance(node, ast.Import):
@@ -89,7 +92,7 @@ def imported(root: Path, path: str) -> Iterator[str]:
 
 
 def missing() -> str:
-    """One sentence about what this machine lacks to compile, empty if nothing."""
+    """Return a sentence about what this machine lacks to compile, or an empty text if it lacks nothing."""
     if os.name != "posix":
         return f"{platform.system()} is not supported, only Linux and macOS are"
     if find_spec("mypyc") is None or find_spec("setuptools") is None:
@@ -110,12 +113,12 @@ def compiler() -> str:
 
 
 def stamp(root: Path) -> str:
-    """The digest of each source as it is now, as elasticq/native.py compares them."""
+    """Return the digests of all sources, in the form that elasticq/native.py compares."""
     return "".join(f"{hashlib.sha256((root / name).read_bytes()).hexdigest()}  {name}\n" for name in sources(root))
 
 
 def key(root: Path) -> str:
-    """A digest of all that decides what the libraries are: sources, list, this program, and the tools."""
+    """Return a digest of everything that the libraries depend on: sources, list, this program, and the tools."""
     said = subprocess.run([compiler(), "--version"], capture_output=True, text=True, check=True).stdout
     parts = [
         stamp(root), *modules(root), Path(__file__).read_text(encoding="utf-8"), sys.version,
@@ -125,7 +128,10 @@ def key(root: Path) -> str:
 
 
 def build(root: Path = ROOT) -> Path:
-    """The folder that holds libraries and stamp as the package does. Compiles unless it was done before."""
+    """Compile unless that was done before; return the folder with libraries and stamp, laid out like the package.
+
+    Exit the process if the compilation fails or a source changes meanwhile.
+    """
     folder = root / "build" / "native"
     made = folder / key(root)
     if made.is_dir():
@@ -143,7 +149,7 @@ def build(root: Path = ROOT) -> Path:
     if done.returncode:
         sys.exit(f"{done.stdout}{done.stderr}the compilation failed; see above")
     if stamp(root) != before:
-        sys.exit("a source was changed while it was compiled; run it again")
+        sys.exit("a source was changed during the compilation; run it again")
     (unfinished / PACKAGE / STAMP).write_text(before, encoding="utf-8")
     unfinished.rename(made)
     shutil.rmtree(folder / WORK)
@@ -152,15 +158,21 @@ def build(root: Path = ROOT) -> Path:
 
 
 def environment() -> dict[str, str]:
-    """That of the compilation: the same order in every run, and no path of this Python's own libraries in ours."""
+    """Return the environment of the compilation.
+
+    It fixes the order of hashes, and keeps the paths of this Python's own libraries out of ours.
+    """
     linker = str(sysconfig.get_config_var("LDSHARED")).split()
     without_paths = [word for word in linker if not word.startswith(("-L", "-Wl,-rpath"))]
     return {"LDSHARED": " ".join(without_paths)} | os.environ | {"PYTHONHASHSEED": "0"}
 
 
 def compile_into(folder: Path) -> None:
-    """In a process of its own, in the root: mypyc and setuptools change much of theirs. All paths are relative, so
-    that the libraries do not tell, and do not depend on, where they were made."""
+    """Compile into the folder. Run it in a process of its own, because mypyc and setuptools change global state.
+
+    The working directory is the root. All paths are relative, so the libraries neither contain nor depend on the place
+    where they were made.
+    """
     from mypyc.build import mypycify
     from setuptools import setup
 
@@ -185,16 +197,16 @@ def compile_into(folder: Path) -> None:
 
 
 def libraries(folder: Path) -> list[Path]:
-    """Those of a built or installed package, the one that holds the code first."""
+    """Return the libraries of a built or installed package. The one that holds the code is the first."""
     own = GROUP.rpartition(".")[2]
     return sorted((folder / PACKAGE).rglob("*.so"), key=lambda path: (not path.name.startswith(own), str(path)))
 
 
 def install(made: Path, root: Path = ROOT) -> None:
-    """Put the libraries beside their sources, whatever was there before and runs now.
+    """Put the libraries next to their sources. Replace older ones, even if a server runs them.
 
-    The stamp goes first and comes last: what is there meanwhile is not used. A library is replaced, never written
-    into: a server may run it.
+    The stamp is removed first and written last, so no process uses an incomplete set. A library's file is replaced,
+    never written into, because a server may have loaded it.
     """
     (root / PACKAGE / STAMP).unlink(missing_ok=True)
     wanted = [path.relative_to(made) for path in libraries(made)]
@@ -208,7 +220,10 @@ def install(made: Path, root: Path = ROOT) -> None:
 
 
 def platform_tag(folder: Path, otherwise: str) -> str:
-    """The tag of a wheel with these libraries: which C library they need, read from them; ``otherwise`` if unknown."""
+    """Return the platform tag of a wheel with these libraries, or ``otherwise`` if it cannot be found out.
+
+    The tag names the C library that they need.
+    """
     if not otherwise.startswith("linux_") or platform.libc_ver()[0] != "glibc" or not shutil.which("readelf"):
         return otherwise
     command = ["readelf", "--wide", "--dynamic", "--version-info", *map(str, libraries(folder))]
@@ -216,7 +231,7 @@ def platform_tag(folder: Path, otherwise: str) -> str:
 
 
 def tag_of(said: str, otherwise: str) -> str:
-    """By what readelf said."""
+    """Return the platform tag that follows from readelf's output, or ``otherwise`` if there is none."""
     asked_for: Iterable[str] = re.findall(r"\(NEEDED\)\s+Shared library: \[([^]]+)\]", said)
     if not all(SYSTEM_LIBRARIES.fullmatch(name) for name in asked_for):
         return otherwise
@@ -227,7 +242,7 @@ def tag_of(said: str, otherwise: str) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--where-possible", action="store_true", help="say what is missing, and end well")
+    parser.add_argument("--where-possible", action="store_true", help="print what is missing, and end with status 0")
     parser.add_argument("--compile-into", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.compile_into is not None:

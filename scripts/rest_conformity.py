@@ -1,10 +1,10 @@
-"""Tries the REST API and the admin port's API against their own OpenAPI documents by schemathesis, which is not ours.
+"""A test of the REST API and the admin port's API against their own OpenAPI documents, by schemathesis (not ours).
 
-``--schemathesis`` names its command, ``st`` by default. Where there is none that is said, and the status is 1 unless
---allow-missing. What a request holds beyond the document's types is the engine's to judge, so that requests that fit
-the document may be refused; and methods that HTTP/1.1 does not have are refused before anybody sees the path
-(docs/adr/0015). Everything else that schemathesis checks must hold, and nothing may be a 5xx. Streams are left out, as
-they have no end; the admin port's actions are tried by their names.
+``--schemathesis`` names its command. If it is missing, the program prints that and ends with status 1, or with 0 under
+--allow-missing. Two of its checks are left out. The engine may refuse a request that fits the document, because it
+checks more than types. And the server refuses methods that HTTP/1.1 does not have before it reads the path
+(docs/adr/0015). All other checks must hold, and no answer may be a 5xx. Streams are left out because they never end.
+The admin port's actions are tested by their names.
 """
 
 import argparse
@@ -33,7 +33,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def admin_document() -> dict[str, Any]:
-    """The admin port's document, which says of an action only that it is a name, with the names that there are."""
+    """Return the admin port's document, with the list of actions in place of "any name"."""
     document = deepcopy(openapi.document())
     for parameter in document["paths"]["/api/actions/{action}"]["post"]["parameters"]:
         if parameter["name"] == "action":
@@ -51,11 +51,11 @@ def run(options: argparse.Namespace, command: str, document: str, *more: str) ->
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--schemathesis", default="st", metavar="COMMAND")
-    parser.add_argument("--examples", type=int, default=50, metavar="N", help="of each operation")
-    parser.add_argument("--seed", type=int, default=1, metavar="N")
-    parser.add_argument("--only", choices=("rest", "admin"), help="one of the two APIs")
-    parser.add_argument("--allow-missing", action="store_true")
+    parser.add_argument("--schemathesis", default="st", metavar="COMMAND", help="command of schemathesis (st)")
+    parser.add_argument("--examples", type=int, default=50, metavar="N", help="requests for each operation (50)")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the requests (1)")
+    parser.add_argument("--only", choices=("rest", "admin"), help="test only this API")
+    parser.add_argument("--allow-missing", action="store_true", help="status 0 if schemathesis is missing")
     options = parser.parse_args()
     command = shutil.which(options.schemathesis)
     if command is None:

@@ -1,4 +1,4 @@
-"""Commands with rows: ``python scripts/bench ROW`` runs the module scripts/bench/ROW.py.
+"""The command line of programs with rows: ``python scripts/bench ROW`` runs the module scripts/bench/ROW.py.
 
 A row has a docstring, ``add_options(parser)`` and ``main(options)``, which returns the exit status or None.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 def run(folder: Path, rows: tuple[str, ...], default: tuple[str, ...]) -> int:
     """Run the row that the command line names, or the default rows; return 1 if any of them failed.
 
-    Default rows take those options of the command line that they have.
+    A default row uses those options of the command line that it knows, and ignores the others.
     """
     sys.path[:0] = map(str, (folder, folder.parent / "bench", folder.parents[1]))
     names = sys.argv[1:2] if sys.argv[1:2] and sys.argv[1] in rows else list(default)

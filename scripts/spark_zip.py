@@ -1,7 +1,7 @@
-"""Makes dist/elasticq_spark.zip: what spark-submit --py-files needs, so that no executor needs an installation.
+"""The builder of dist/elasticq_spark.zip for spark-submit --py-files. With it, executors need no installation.
 
-It holds pyspark_elasticq, elasticq.client with its table of actions, and elasticq.spark. They import nothing but the
-standard library, and pyspark and pyarrow, which are there where Spark is. boto3 is used where it is installed.
+The file holds pyspark_elasticq, elasticq.client with its table of actions, and elasticq.spark. They import only the
+standard library, pyspark and pyarrow, which Spark's machines have. They use boto3 where it is installed.
 """
 
 import argparse
@@ -25,7 +25,7 @@ EPOCH = (1980, 1, 1, 0, 0, 0)  # the same sources make the same file
 
 
 def make(target: Path) -> list[str]:
-    """The names that it holds."""
+    """Write the zip file; return the names of the files in it."""
     paths = sorted({path for part in PARTS for path in ROOT.glob(part)})
     target.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as made:

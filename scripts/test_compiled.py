@@ -1,9 +1,9 @@
-"""Runs the tests of the hot path with the compiled modules, if they can be compiled here; says so if they cannot.
+"""Test run of the hot path with the compiled modules. It prints a line and succeeds if they cannot be compiled here.
 
-Everything has been tested in pure Python before. What runs again is what drives the compiled modules: their own rooms
-in tests/, real servers with real clients, and the simulator, whose runs must be equal to the byte. Tests that patch
-what is fixed when it is compiled are marked ``pure`` and left out. So are the floods: they take a minute and a half,
-and the bounds that they try are the same lines both ways. Arguments are pytest's.
+``make test`` has run all tests in pure Python before. This program repeats those that exercise the compiled modules:
+their own folders in tests/, real servers with real clients, and the simulator, whose runs must be equal to the byte.
+It leaves out tests marked ``pure``, which patch what compilation fixes. It also leaves out the floods: they take 90 s,
+and the bounds that they test come from the same source lines. Arguments are pytest's.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Finds unclear English in docstrings, comments and pages; exits with status 1 if it finds any.
+"""A checker of the English in docstrings, comments and pages. It exits with status 1 if it finds unclear words.
 
 It finds banned words, sentences of more than 30 words, and long lines of pages. The rule for writers is 25 words; the
 program counts code and lists as words, too. ruff's rule D401 finds docstrings that do not begin with a verb.

@@ -1,4 +1,4 @@
-"""Figures of this machine: python scripts/bench [ROW] [OPTIONS]; --help lists the rows."""
+"""Measurements on this machine: python scripts/bench [ROW] [OPTIONS]; --help lists the rows."""
 
 import sys
 from pathlib import Path

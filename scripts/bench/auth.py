@@ -1,8 +1,8 @@
-"""What a check of a signature costs: CPU per request in process, and beside it what hashing alone costs here.
+"""CPU time of checking a signature, per request and in process, next to that of hashing alone.
 
     python scripts/bench auth [--requests 1000000] [--rounds 5]
 
-Requests are those of boto3 sends: another body each, one second of the client's clock for every 1,000 of them.
+The requests are sends by boto3. Each has another body, and the client's clock advances a second for 1,000 of them.
 """
 
 import argparse
@@ -22,7 +22,7 @@ PER_SECOND = 1_000
 
 
 def request(number: int) -> tuple[list[bytes], bytes, bytes, int]:
-    """Head, Authorization, body and time of a signed send."""
+    """Return a signed send: lines of the head, Authorization, body, and time in seconds."""
     at_s = START_S + number // PER_SECOND
     now = basic(at_s)
     url = "http://127.0.0.1:9324/000000000000/orders"
@@ -67,8 +67,8 @@ def per_request_us(run: Callable[[], object], count: int) -> float:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--requests", type=int, default=1_000_000)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--requests", type=int, default=1_000_000, help="requests in a round (1000000)")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds (5)")
 
 
 def main(options: argparse.Namespace) -> None:
@@ -95,4 +95,4 @@ def main(options: argparse.Namespace) -> None:
     hashes = [per_request_us(hash_all, count) for _ in range(options.rounds)]
     print(f"{count:,} requests, {options.rounds} rounds")
     print(f"strict SigV4       {statistics.median(checks):.2f} us a request (median; best {min(checks):.2f})")
-    print(f"two hashes, a HMAC {statistics.median(hashes):.2f} us: what a check without contexts kept would hash alone")
+    print(f"two hashes, a HMAC {statistics.median(hashes):.2f} us: the hashing of a check that caches nothing")

@@ -1,8 +1,8 @@
-"""CPU time that a call costs its client: the light client beside boto3, against canned answers of another process.
+"""CPU time of a call in its client: the light client next to boto3, with canned answers from another process.
 
     python scripts/bench client [--calls 2000] [--rounds 5] [--page 1000]
 
-Bodies have 200 bytes, batches 10 entries. Rounds alternate; the median counts.
+Bodies have 200 bytes, and batches have 10 entries. The clients alternate, and the median of the rounds counts.
 """
 
 import argparse
@@ -53,7 +53,7 @@ def answers(page: int) -> dict[bytes, bytes]:
 
 
 def serve(port: Connection, page: int) -> None:
-    """One connection after another, in a process of its own; ends with its parent."""
+    """Serve one connection after another, in a process of its own that ends with its parent. Send its port first."""
     canned = answers(page)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port.send(listener.getsockname()[1])
@@ -90,7 +90,7 @@ def calls_of(client: Any, url: str) -> dict[str, Callable[[], object]]:
 
 
 def cpu_us(call: Callable[[], object], count: int) -> float:
-    """User and system time of this process."""
+    """Return the CPU time of a call in us, user and system time of this process."""
     call()
     started_s = time.process_time()
     for _ in range(count):
@@ -109,7 +109,7 @@ def measure(endpoint: str, options: argparse.Namespace) -> None:
     rounds: dict[str, list[tuple[float, float]]] = {}
     pages = []
     for _ in range(options.rounds):
-        # One after the other: the server takes one connection at a time.
+        # The clients take turns, because the server serves one connection at a time.
         with Sqs(endpoint, "us-east-1", Credentials("AKIDEXAMPLE", "secret")) as light:
             fast = {name: cpu_us(call, options.calls) for name, call in calls_of(light, url).items()}
             page = partial(light.receive_message, QueueUrl=url, ElasticqPageSize=options.page)
@@ -130,9 +130,9 @@ def measure(endpoint: str, options: argparse.Namespace) -> None:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--calls", type=int, default=2_000)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--page", type=int, default=1_000)
+    parser.add_argument("--calls", type=int, default=2_000, help="calls in a round (2000)")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds (5)")
+    parser.add_argument("--page", type=int, default=1_000, help="messages in a page (1000)")
 
 
 def main(options: argparse.Namespace) -> None:

@@ -1,9 +1,8 @@
-"""Prints what a deep backlog costs: private memory a stored message, CPU a message beside the empty server, restart.
+"""Costs of a deep backlog: memory of a stored message, CPU of a message next to an empty server, time to restart.
 
-Unique 256-byte bodies, sent by 10 over several connections into some queues (a
-queue has at most 120,000 messages in flight). Memory is the sum of
-Private_Clean and Private_Dirty of the server's processes, minus that of the
-empty one. Server on core 0, generator on core 1 where the machine allows it.
+Unique 256-byte bodies are sent in batches of 10 over several connections into several queues, because a queue has at
+most 120,000 messages in flight. Memory is the private memory of the server's processes, minus that of an empty server.
+The server runs on core 0 and the generator on core 1 if the machine allows it.
 """
 
 import argparse
@@ -37,7 +36,7 @@ SERVER_CORE, GENERATOR_CORE = 0, 1
 
 
 class Server:
-    """The process on its core."""
+    """A server process, pinned to its core."""
 
     def __init__(self, directory: Path, *, memory: bool = False) -> None:
         self.storage = ["--memory"] if memory else ["--data-dir", str(directory)]
@@ -72,11 +71,11 @@ class Server:
         return measure.cpu_s(self.process.pid)
 
     def private_bytes(self) -> int:
-        """Private clean and dirty memory of all its processes; what was swapped out counts too."""
+        """Return the private memory of all its processes: clean, dirty and swapped out."""
         return sum(private_bytes(pid) for pid in measure.family(self.process.pid))
 
     def settle(self) -> None:
-        """Until it has no work left: under 1 % of a core over a second."""
+        """Wait until the server has no work left: under 1 % of a core over a second. Give up after SETTLE_S."""
         end_s = time.monotonic() + SETTLE_S
         before_s = -1.0
         while self.cpu_s() - before_s > 0.01 and time.monotonic() < end_s:
@@ -91,7 +90,7 @@ def private_bytes(pid: int) -> int:
 
 
 class Link:
-    """One keep-alive connection: ``send``, then ``read``."""
+    """A keep-alive connection: ``send``, then ``read``."""
 
     def __init__(self, port: int) -> None:
         self._socket = socket.create_connection(("127.0.0.1", port), TIMEOUT_S)
@@ -105,7 +104,7 @@ class Link:
         self._socket.sendall(head.encode() + body)
 
     def read(self) -> bytes:
-        """An answer without a failure."""
+        """Return the next answer. Exit if it is an error or a batch with a failure."""
         answer = self._answer()
         if not answer.startswith(b"HTTP/1.1 200") or b'"Failed":[{' in answer:
             raise SystemExit(f"refused: {answer[:600].decode(errors='replace')}")
@@ -122,7 +121,7 @@ class Link:
         return data
 
     def is_served(self) -> bool:
-        """False while a member that has just started is not master yet."""
+        """Return whether the server answers. It does not until a member that has just started is master."""
         self.send("ListQueues", b"{}")
         return self._answer().startswith(b"HTTP/1.1 200")
 
@@ -138,7 +137,7 @@ class Link:
 
 
 def served_link(server: Server) -> Link:
-    """A connection to it, once it has answered on this one."""
+    """Return a connection on which the server has answered."""
     link = Link(server.port)
     while not link.is_served():
         pass
@@ -146,14 +145,14 @@ def served_link(server: Server) -> Link:
 
 
 def batch_form(url: str) -> bytes:
-    """A SendMessageBatch with places for ten numbers."""
+    """Return the body of a SendMessageBatch with ten places (%d) for numbers."""
     filling = "".join(random.choices("abcdefghijklmnopqrstuvwxyz012345", k=BODY_BYTES - 12))
     entries = ",".join(f'{{"Id":"{at}","MessageBody":"%012d{filling}"}}' for at in range(BATCH))
     return f'{{"QueueUrl":"{url}","Entries":[{entries}]}}'.encode()
 
 
 class Load:
-    """The generator: one request in flight on each of its connections, all of a round in one queue."""
+    """The generator: one request in flight on each connection. All requests of a round use one queue."""
 
     def __init__(self, server: Server, queues: int) -> None:
         self.server = server
@@ -171,7 +170,7 @@ class Load:
         return [link.read() for link in links]
 
     def turn(self) -> int:
-        """The queue of the next round."""
+        """Begin a round; return the number of its queue."""
         self.rounds += 1
         return self.rounds % len(self.urls)
 
@@ -188,13 +187,13 @@ class Load:
         return sent
 
     def receive(self, queue: int, requests: int = CONNECTIONS) -> list[list[bytes]]:
-        """The handles of each answer that had some."""
+        """Receive on several connections; return the receipt handles of each answer that has messages."""
         asked = {"QueueUrl": self.urls[queue], "MaxNumberOfMessages": BATCH, "VisibilityTimeout": HIDE_S}
         answers = self.all("ReceiveMessage", [json.dumps(asked).encode()] * min(requests, CONNECTIONS))
         return [handles for handles in map(HANDLE.findall, answers) if handles]
 
     def each(self, action: str, queue: int, handles: list[list[bytes]], more: bytes = b"") -> None:
-        """A batch action on each list of at most ten handles."""
+        """Call a batch action for each list of at most ten handles."""
         head = f'{{"QueueUrl":"{self.urls[queue]}","Entries":['.encode()
         for at in range(0, len(handles), CONNECTIONS):
             some = handles[at : at + CONNECTIONS]
@@ -209,7 +208,7 @@ class Load:
             )
 
     def drain(self, messages: int) -> int:
-        """Receive and delete so many in tens, or all there are."""
+        """Receive and delete so many messages in tens, or all; return how many."""
         drained = empty = 0
         while drained < messages and empty < len(self.urls):
             queue = self.turn()
@@ -222,7 +221,7 @@ class Load:
         return drained
 
     def churn(self, messages: int) -> int:
-        """Receive so many, delete a random half, give the rest back; how many were deleted."""
+        """Receive so many messages, delete a random half and make the rest visible; return how many were deleted."""
         deleted = 0
         for queue in range(len(self.urls)):
             wanted = min(messages // len(self.urls), IN_FLIGHT_MAX)
@@ -237,7 +236,7 @@ class Load:
         return deleted
 
     def stored(self) -> int:
-        """Visible and in flight, as the server counts them."""
+        """Return how many messages are visible or in flight, as the server counts them."""
         names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
         answers = [self.links[0].call("GetQueueAttributes", QueueUrl=url, AttributeNames=names) for url in self.urls]
         return sum(int(value) for answer in answers for value in json.loads(answer)["Attributes"].values())
@@ -248,20 +247,20 @@ def in_tens(handles: list[bytes]) -> list[list[bytes]]:
 
 
 def cpu_us(server: Server, work: Callable[[int], int], messages: int) -> float:
-    """The server's CPU a message of ``work``, what it does afterwards for it included."""
+    """Return the server's CPU time in us for a message of ``work``, including the work that follows."""
     server.settle()
     before_s, started_s = server.cpu_s(), time.monotonic()
     done = work(messages)
     wall_s = time.monotonic() - started_s
     server.settle()
     if done < messages:
-        print(f"  only {done:,} of {messages:,} messages came")
+        print(f"  only {done:,} of {messages:,} messages were handled")
     print(f"  {work.__name__}: {done / wall_s:,.0f} messages/s")
     return (server.cpu_s() - before_s) / max(1, done) * 1e6
 
 
 def measure_empty(directory: Path, probe: int, queues: int) -> tuple[float, float]:
-    """CPU a message of send and drain where nothing else is stored."""
+    """Return the CPU time in us of a message in send and in drain on an empty server."""
     server = Server(directory)
     try:
         load = Load(server, queues)
@@ -332,9 +331,9 @@ def print_pair(title: str, deep_us: float, empty_us: float) -> None:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--messages", type=int, default=10_000_000)
-    parser.add_argument("--queues", type=int, default=QUEUES)
-    parser.add_argument("--directory", help="where the data goes (the system's temporary directory)")
+    parser.add_argument("--messages", type=int, default=10_000_000, help="messages in the backlog (10000000)")
+    parser.add_argument("--queues", type=int, default=QUEUES, help="queues that share the backlog (%(default)s)")
+    parser.add_argument("--directory", help="folder for the data (the system's temporary folder)")
 
 
 def main(options: argparse.Namespace) -> None:

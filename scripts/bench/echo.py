@@ -1,9 +1,8 @@
-"""What HTTP alone costs here: servers that answer fixed SQS replies and hold no message.
+"""Servers that answer fixed SQS replies and store no message: they show what HTTP alone costs.
 
-``protocol`` is the floor: a bare asyncio protocol that finds the end of a
-request and writes bytes that were ready. It parks a waiting receive until the
-next send to the same queue, so that a wake-up has a floor too. ``aiohttp`` is
-``aiohttp.web.Server`` as it comes, with the same replies.
+``protocol`` is the floor: a bare asyncio protocol that finds the end of a request and writes prepared bytes. It holds
+a waiting receive until the next send to the same queue, which gives a floor for wake-ups too. ``aiohttp`` is an
+unchanged ``aiohttp.web.Server`` with the same replies.
 """
 
 import argparse
@@ -22,7 +21,7 @@ QUEUE_URL_MARK = b'"QueueUrl":"'
 
 
 def reply(document: object) -> tuple[bytes, bytes]:
-    """(body, whole HTTP response)."""
+    """Return (body, whole HTTP response)."""
     body = json.dumps(document, separators=(",", ":")).encode()
     head = f"HTTP/1.1 200 OK\r\nContent-Type: {TYPE}\r\nContent-Length: {len(body)}\r\n\r\n"
     return body, head.encode() + body

@@ -1,11 +1,11 @@
-"""Counts the instructions that a request takes in user mode, which a busy machine does not change.
+"""Instructions of a message in user mode, a figure that does not depend on how busy the machine is.
 
     python scripts/bench instructions [--requests 200] [--rows send,cycle]
 
 Requests go through a port in memory: the real connection, runtime and node, without socket, loop and kernel. The
-program runs itself under valgrind's callgrind, which must be installed, and has it write its count down after each
-part. What it takes to hand a request over, about a hundred instructions, is counted, too. Compare figures of the same
-machine only: other libraries take other instructions. A batch of ten is told a message.
+program runs itself under valgrind's callgrind, which must be installed. callgrind writes its count after each part.
+The count includes about a hundred instructions that hand a request over. Compare only figures of the same machine,
+because other libraries need other instructions. Figures of a batch of ten are per message, too.
 """
 
 import argparse
@@ -36,17 +36,17 @@ ROWS: Final = ("cycle", "cycle by 10", "query cycle")
 
 
 class Loop(asyncio.AbstractEventLoop):
-    """Does what is called soon when it is told to; nothing else is asked of it."""
+    """An event loop that runs its callbacks when ``turn`` is called. The server needs nothing else of it."""
 
     def __init__(self) -> None:
         self.soon: deque[tuple[Callable[..., object], tuple[Any, ...]]] = deque()
 
     def call_soon(self, callback: Any, *args: Any, context: Context | None = None) -> Any:
-        """Keep it for the next turn; nobody asks for its handle."""
+        """Keep the callback for the next turn. Return no handle, because nobody cancels it."""
         self.soon.append((callback, args))
 
     def call_later(self, delay: float, callback: Any, *args: Any, context: Context | None = None) -> Any:
-        """Never: no time passes but by requests."""
+        """Return a timer that never fires."""
         return asyncio.TimerHandle(0, callback, args, self, context)
 
     def get_debug(self) -> bool:
@@ -59,7 +59,7 @@ class Loop(asyncio.AbstractEventLoop):
 
 
 class Line(asyncio.Transport):
-    """The client's end: keeps what was written."""
+    """The client's end of the connection. It keeps what the server writes."""
 
     def __init__(self) -> None:
         super().__init__({"peername": ("127.0.0.1", 50_000), "sockname": ("127.0.0.1", 9324)})
@@ -95,7 +95,7 @@ class Port:
         self.ask_all([json_request("CreateQueue", '{"QueueName":"jobs"}')])
 
     def ask_all(self, requests: list[bytes]) -> list[bytes]:
-        """The answers; each request has a turn of the loop of its own."""
+        """Send requests, each followed by a turn of the loop; return their answers."""
         self.line.written.clear()
         receive, turn = self.connection.data_received, self.loop.turn
         for number, request in enumerate(requests):
@@ -161,13 +161,16 @@ def deletes(row: str, answer: bytes) -> bytes:
 
 
 def told(line: str) -> None:
-    """Let the parent do what it does at this point."""
+    """Report a point to the parent process, and wait until it has acted on it."""
     print(line, flush=True)
     sys.stdin.readline()
 
 
 def load(rows: list[str], requests: int) -> None:
-    """Ask; the parent is told of the begin and the end of each part. All is asked once before, to warm up."""
+    """Send all requests. Report the beginning and end of each part to the parent process.
+
+    Each row runs once before that, to warm up.
+    """
     from elasticq.server import collector
 
     port = Port()
@@ -188,7 +191,10 @@ def load(rows: list[str], requests: int) -> None:
 
 
 def requests_of(row: str, requests: int) -> int:
-    """Fewer of those by ten, so that what the server remembers of the newest messages holds for them, too."""
+    """Return the number of requests of a row.
+
+    A row of batches has fewer, so that its messages fit into the server's caches of the newest messages, too.
+    """
     return requests // 4 if row == "cycle by 10" else requests
 
 
@@ -234,8 +240,8 @@ def instructions(dump: Path) -> int:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--requests", type=int, default=200)
-    parser.add_argument("--rows", default=",".join(ROWS))
+    parser.add_argument("--requests", type=int, default=200, help="requests in each part of a row (200)")
+    parser.add_argument("--rows", default=",".join(ROWS), help="rows, separated by commas (%(default)s)")
     parser.add_argument("--load", action="store_true", help=argparse.SUPPRESS)
 
 

@@ -1,9 +1,8 @@
-"""A small load generator for machines without Go: the same flags and the same figures as sqsload, as far as used.
+"""A small load generator for machines without Go, with those flags and figures of sqsload that are used here.
 
-One workload is its own: publish, to a topic of which so many queues (-subscribed) take raw copies.
-Closed loop: each connection has one request in flight. It costs more CPU than
-its Go sibling, so its rates are lower; the server's CPU per message is the
-figure to read.
+Only this generator has the workload publish: it publishes to a topic, and so many queues (-subscribed) get raw copies.
+Each connection has one request in flight. The generator needs more CPU than sqsload, so its rates are lower. Read the
+server's CPU per message.
 """
 
 import argparse
@@ -32,13 +31,13 @@ SIGNED_BY = {service: SIGNED.format(service=service) for service in ("sqs", "sns
 FORM = "Content-Type: application/x-www-form-urlencoded\r\n"
 ACCOUNT = "000000000000"
 DELIVERY_S = 60
-"""How long the copies of publishes that were answered may take into their queues."""
+"""How long the copies of answered publishes may take to reach their queues."""
 LOOK_S = 0.1
 HANDLE_MARKS = {"json": (b'"ReceiptHandle":"', b'"'), "query": (b"<ReceiptHandle>", b"<")}
 
 
 class Connection(asyncio.Protocol):
-    """One keep-alive connection; ``exchange`` writes a request and gives the response's body."""
+    """A keep-alive connection. ``exchange`` writes a request and returns the response's body."""
 
     def __init__(self) -> None:
         self.data = b""
@@ -78,7 +77,7 @@ class Connection(asyncio.Protocol):
 
 
 class Client:
-    """SQS calls over one connection, by JSON or by Query, in the plain or in boto3's shape."""
+    """A client that calls SQS over one connection, by JSON or Query, with plain requests or requests like boto3's."""
 
     def __init__(self, connection: Connection, options: argparse.Namespace) -> None:
         self.connection = connection
@@ -95,7 +94,7 @@ class Client:
         return await self.post("sqs", extra, body)
 
     async def call_sns(self, action: str, **parameters: Any) -> bytes:
-        """SNS has Query alone."""
+        """Call an action of SNS by Query, its only protocol."""
         body = urlencode({"Action": action, "Version": "2010-03-31", **parameters}).encode()
         return await self.post("sns", FORM, body)
 
@@ -113,7 +112,7 @@ class Client:
         return answer.partition(b"<QueueUrl>")[2].partition(b"<")[0].decode()
 
     async def create_topic(self, queues: list[str]) -> str:
-        """Its ARN; each of the queues, given by URL, takes a raw copy of what is published to it."""
+        """Make a topic whose publishes go as raw copies to each of the queues (URLs); return its ARN."""
         answer = await self.call_sns("CreateTopic", Name=f"load-{uuid4().hex}")
         arn = answer.partition(b"<TopicArn>")[2].partition(b"<")[0].decode()
         raw = {"Attributes.entry.1.key": "RawMessageDelivery", "Attributes.entry.1.value": "true"}
@@ -126,7 +125,7 @@ class Client:
         await self.call_sns("Publish", TopicArn=topic, Message=self.body)
 
     async def waiting(self, queue: str) -> int:
-        """How many messages the queue has; by JSON."""
+        """Return how many visible messages the queue has. Call by JSON."""
         name = "ApproximateNumberOfMessages"
         answer = await self.call("GetQueueAttributes", QueueUrl=queue, AttributeNames=[name])
         return int(json.loads(answer)["Attributes"][name])
@@ -165,7 +164,7 @@ class Client:
 
 
 def flat(action: str, parameters: dict[str, Any]) -> dict[str, Any]:
-    """Query's names: a batch's entries are numbered."""
+    """Return the parameters under Query's names, which number a batch's entries."""
     entries = parameters.pop("Entries", [])
     numbered = {
         f"{action}RequestEntry.{number}.{name}": value
@@ -176,7 +175,7 @@ def flat(action: str, parameters: dict[str, Any]) -> dict[str, Any]:
 
 
 Unit = Callable[[Client, str], Awaitable[None]]
-# workload: (what one unit does, messages in it, requests in it)
+# workload: (one unit, its messages, its requests)
 WORKLOADS: dict[str, tuple[Unit, int, int]] = {
     "send": (Client.send, 1, 1),
     "raw": (Client.send, 1, 1),
@@ -204,7 +203,7 @@ def percentile_ms(samples_s: list[float], share: float) -> float:
 
 
 async def steady(options: argparse.Namespace) -> dict[str, Any]:
-    """All connections repeat the workload's unit; figures of the time after the warm-up."""
+    """Repeat the workload's unit on all connections; return the figures of the time after the warm-up."""
     unit, messages, requests = WORKLOADS[options.workload]
     clients = [await connect(options) for _ in range(options.c)]
     queue = await clients[0].create()
@@ -238,7 +237,10 @@ async def steady(options: argparse.Namespace) -> dict[str, Any]:
 
 
 async def publishing(options: argparse.Namespace) -> dict[str, Any]:
-    """All connections publish. Servers may answer before they deliver, so the CPU counts until all copies are there."""
+    """Publish on all connections; return the figures of the time after the warm-up.
+
+    Servers may answer before they deliver, so the CPU time counts until all copies are in their queues.
+    """
     clients = [await connect(options) for _ in range(options.c)]
     queues = [await clients[0].create() for _ in range(options.subscribed)]
     topic = await clients[0].create_topic(queues)
@@ -275,7 +277,7 @@ async def publishing(options: argparse.Namespace) -> dict[str, Any]:
 
 
 async def wait_until_delivered(client: Client, queues: list[str], published: int) -> None:
-    """Every queue has a copy of each publish. Raises RuntimeError if that takes longer than DELIVERY_S."""
+    """Wait until every queue has a copy of each publish. Raise RuntimeError if that takes longer than DELIVERY_S."""
     end = time.perf_counter() + DELIVERY_S
     for queue in queues:
         while (found := await client.waiting(queue)) != published:
@@ -285,7 +287,7 @@ async def wait_until_delivered(client: Client, queues: list[str], published: int
 
 
 async def wake(options: argparse.Namespace) -> dict[str, Any]:
-    """Pairs of a waiting receive and a send; the time from the send's first byte to the receiver's reply."""
+    """Repeat pairs of a waiting receive and a send; return the times from the send's first byte to the reply."""
     samples_s: list[float] = []
     end = time.perf_counter() + options.d
 
@@ -307,7 +309,7 @@ async def wake(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def seconds(text: str) -> float:
-    """``3s`` as sqsload writes it, or a plain number."""
+    """Return the seconds of a text: ``3s``, as sqsload writes it, or a plain number."""
     return float(text.removesuffix("s"))
 
 
@@ -321,7 +323,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("-d", type=seconds, default=5.0)
     parser.add_argument("-warm", type=seconds, default=1.0)
     parser.add_argument("-size", type=int, default=256)
-    parser.add_argument("-subscribed", type=int, default=1, help="queues that get what publish publishes")
+    parser.add_argument("-subscribed", type=int, default=1, help="queues that get the copies of publish (1)")
     parser.add_argument("-pid", type=int, required=True)
     options = parser.parse_args()
     options.netloc = urlsplit(options.endpoint).netloc

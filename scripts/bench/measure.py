@@ -8,7 +8,7 @@ PROC = Path("/") / "proc"
 
 
 def family(pid: int) -> list[int]:
-    """The process and its descendants."""
+    """Return the ids of the process and its descendants."""
     parents: dict[int, list[int]] = {}
     for entry in PROC.iterdir():
         if entry.name.isdigit():
@@ -22,7 +22,7 @@ def family(pid: int) -> list[int]:
 
 
 def stat_fields(pid: int) -> list[str]:
-    """The fields of ``stat`` from the state on (the name before it may hold blanks); empty when it ended."""
+    """Return the fields of ``stat`` after the name, which may contain blanks; [] if the process has ended."""
     try:
         return (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
@@ -30,19 +30,19 @@ def stat_fields(pid: int) -> list[str]:
 
 
 def cpu_s(pid: int) -> float:
-    """User and system time of the process and its descendants, in seconds."""
+    """Return the user and system time of the process and its descendants, in seconds."""
     fields = [stat_fields(member) for member in family(pid)]
     return sum(int(one[11]) + int(one[12]) for one in fields if one) / TICKS_A_SECOND
 
 
 def rss_bytes(pid: int) -> int:
-    """Resident memory of the process and its descendants."""
+    """Return the resident memory of the process and its descendants, in bytes."""
     pages = [int(fields[21]) for fields in map(stat_fields, family(pid)) if fields]
     return sum(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 def pin(pid: int, core: int) -> bool:
-    """Keeps the process on one core; False where the system or the number of cores does not allow it."""
+    """Pin the process to one core; return False if the system or the number of cores does not allow it."""
     if not hasattr(os, "sched_setaffinity") or core not in os.sched_getaffinity(0):
         return False
     os.sched_setaffinity(pid, {core})

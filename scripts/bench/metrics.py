@@ -1,10 +1,11 @@
-"""Prints what the metrics cost a request, in process: the clock read at its begin and all that is counted at its end.
+"""CPU time of the metrics in a request: reading the clock at its beginning, and counting at its end.
 
-The median of five runs over 1,000 queues, less the loop itself, in CPU time of the thread, so that what else the
-machine does is not counted; the goal is 0.3 us. Two reads of the clock are part of it, and shown. Nothing is judged.
+It is the median of five runs over 1,000 queues, without the measuring loop itself. CPU time of the thread excludes
+other work of the machine. The goal is 0.3 us, including two reads of the clock, which have a line of their own. The
+program checks no goal.
 
-The last row is a scrape of a server with 10,000 queues, in CPU time too: of the whole scrape, and of the longest turn
-of the loop, during which nobody else is served. The goals are 100 ms and 10 ms; the median of five scrapes counts.
+The last line is a scrape of a server with 10,000 queues, in CPU time too: the whole scrape, and the longest turn of the
+loop, during which no other request is served. The goals are 100 ms and 10 ms; the median of five scrapes counts.
 """
 
 import argparse
@@ -40,7 +41,7 @@ CALLS: dict[str, tuple[type[Command], Result]] = {
 
 
 def commands_of(kind: type[Command]) -> list[Command]:
-    """As they come from a decoder: each with a text of its own, whose hash the engine has asked for."""
+    """Return a command for each queue, as after decoding: each URL is a text of its own with a cached hash."""
     commands = [kind(queue_url=f"http://127.0.0.1:9324/000000000000/queue-{at}") for at in range(QUEUES)]  # type: ignore[call-arg]
     for command in commands:
         hash(command.queue_url)  # type: ignore[attr-defined]
@@ -90,7 +91,7 @@ def cost_ns(meter: Meter, action: str, calls: int) -> float:
 
 
 async def scraped(queues: int) -> tuple[float, float, int]:
-    """The whole scrape and the longest turn of the loop, in ms of CPU time, and the bytes of the page."""
+    """Return (whole scrape, longest turn of the loop, size of the page), in ms of CPU time and in bytes."""
     collector.tame()
     settings = load(None, {}, {"http": {"port": 0}, "storage": {"memory": True}})
     member = EmbeddedMember(settings)
@@ -122,7 +123,7 @@ async def scraped(queues: int) -> tuple[float, float, int]:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--calls", type=int, default=1_000_000)
+    parser.add_argument("--calls", type=int, default=1_000_000, help="requests in a run (1000000)")
 
 
 def main(options: argparse.Namespace) -> None:

@@ -1,8 +1,9 @@
-"""What pages of 1,000 messages save against pages of 10: CPU of server and light client, by message, sent to deleted.
+"""CPU time of a message in pages of 1,000 next to pages of 10: server and light client, send to delete.
 
     python scripts/bench pages [--messages 50000] [--rounds 3]
 
-One server in memory, one client, bodies of 200 bytes. Rounds alternate; the median counts.
+There are one server in memory and one client; bodies have 200 bytes. The page sizes alternate, and the median of the
+rounds counts.
 """
 
 import argparse
@@ -24,7 +25,7 @@ STEPS = ("send", "receive", "delete")
 
 
 def run(sqs: Sqs, pid: int, page: int, messages: int) -> dict[str, tuple[float, float]]:
-    """By step: (server, client) CPU us a message."""
+    """Return the CPU time of a message in us for each step, as (server, client)."""
     url = sqs.create_queue(QueueName=f"page-{page}")["QueueUrl"]
     options = {"QueueUrl": url, "ElasticqPageSize": page}
     entries = [{"Id": str(at), "MessageBody": BODY} for at in range(page)]
@@ -50,8 +51,8 @@ def run(sqs: Sqs, pid: int, page: int, messages: int) -> dict[str, tuple[float, 
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--messages", type=int, default=50_000)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--messages", type=int, default=50_000, help="messages in a round (50000)")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds (3)")
 
 
 def main(options: argparse.Namespace) -> None:

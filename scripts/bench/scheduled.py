@@ -1,8 +1,9 @@
-"""Prints what scheduled messages cost: private memory each, a start, and the index of their times alone.
+"""Costs of scheduled messages: private memory of each, time of a start, and size of the index of their times.
 
-A server makes the queue and takes the first thousand messages. The others are written into its rows while it is down
-(``--sent``: they are sent to it, by 10, which takes minutes a million), for random times of the next year. Then it is
-started: until its first answer, and what it holds in memory beside the same start with the first thousand alone.
+A server makes the queue and gets the first thousand messages. The program writes the others into its rows while it is
+down. With ``--sent`` it sends them in batches of 10, which takes minutes for a million. All are due at random times of
+the next year. Then the server starts. The figures are the time until its first answer, and the memory of a message:
+the difference to a start with only the first thousand.
 """
 
 import argparse
@@ -59,7 +60,7 @@ def send(server: Server, count: int, url: str) -> None:
 
 
 def write(directory: Path, count: int) -> None:
-    """Write so many messages into the rows of a server that is down, as parts of the state that they hold."""
+    """Write so many messages into the rows of a server that is down."""
     opened = DataDirectory(directory)
     connection = open_rows(opened)
     try:
@@ -89,7 +90,7 @@ def parts(queue_id: int, first: int, count: int) -> Iterator[list[MessageStored]
 
 
 def started(server: Server) -> tuple[float, Link]:
-    """Start it; return how long it takes until its first answer."""
+    """Start the server; return the seconds until its first answer, and the connection of that answer."""
     begin_s = time.monotonic()
     server.start()
     link = served_link(server)
@@ -97,7 +98,7 @@ def started(server: Server) -> tuple[float, Link]:
 
 
 def index_bytes(count: int) -> float:
-    """What the index of times takes alone, by its arrays and the objects of what is near."""
+    """Return the bytes of the index of times for each message: its arrays, and the objects for the near times."""
     delays = Delays()
     for sequence in range(1, count + 1):
         delays.add((1 << 40) + sequence, random_ms(0))
@@ -124,7 +125,7 @@ def run(messages: int, directory: Path, *, is_sent: bool) -> bool:
             send(server, messages - FIRST, url)
             server.settle()
             sent_bytes = (server.private_bytes() - before_bytes) / (messages - FIRST)
-            told = "memory a message, after they were sent"  # with contents, as far as memory_mb goes
+            told = "memory a message, after they were sent"  # with contents, up to the setting memory_mb
             print(f"{told:52}{sent_bytes:10.1f} B", flush=True)
         server.end(signal.SIGTERM)
         if not is_sent:
@@ -135,21 +136,21 @@ def run(messages: int, directory: Path, *, is_sent: bool) -> bool:
         asked = ["ApproximateNumberOfMessagesDelayed"]
         counted = json.loads(link.call("GetQueueAttributes", QueueUrl=url, AttributeNames=asked))["Attributes"]
         if counted != {asked[0]: str(messages)}:
-            raise SystemExit(f"{messages} messages were scheduled, the server says {counted}")
+            raise SystemExit(f"{messages} messages were scheduled, but the server counts {counted}")
         each_bytes = (server.private_bytes() - before_bytes) / (messages - FIRST)
         print(f"{messages:,} messages, a start with {FIRST:,} of them takes {few_s:.2f} s")
         is_met = report("memory a message, after a start", each_bytes, "B", MESSAGE_BYTES_MAX)
         is_met &= report("start until the first answer", start_s, "s", START_S_MAX)
-        print(f"{'  of it processor time':52}{start_cpu_s:10.1f} s", flush=True)
+        print(f"{'  CPU time of that':52}{start_cpu_s:10.1f} s", flush=True)
         return is_met
     finally:
         server.end(signal.SIGKILL)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--messages", type=int, default=1_000_000)
+    parser.add_argument("--messages", type=int, default=1_000_000, help="scheduled messages (1000000)")
     parser.add_argument("--sent", action="store_true", help="send them instead of writing them into the rows")
-    parser.add_argument("--directory", help="where the data goes (the system's temporary directory)")
+    parser.add_argument("--directory", help="folder for the data (the system's temporary folder)")
 
 
 def main(options: argparse.Namespace) -> int:

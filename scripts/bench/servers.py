@@ -1,14 +1,13 @@
-"""Prints what a message costs here, beside a bare echo measured in the same run; judges nothing.
+"""CPU time and latency of a message, next to a bare echo server in the same run. It prints goals but checks none.
 
-Server on core 0, generator on core 1 where the machine allows it, 16
-connections (64 where the row says so), 256-byte bodies; the median of several
-runs. Storage is in memory, in the durable rows a data directory with a sync
-before each reply: --directory names the disk.
-sqsload (Go) drives it where it can be built, scripts/bench/loadgen.py elsewhere.
+The server runs on core 0 and the generator on core 1 if the machine allows it. There are 16 connections (64 in the row
+@64) and 256-byte bodies, and the median of several runs counts. Messages are in memory. The durable rows have a data
+directory and a sync before each reply; --directory names the disk. The load comes from sqsload (Go) if it can be
+built, else from scripts/bench/loadgen.py.
 
-Where compiled modules are there (make native), each row is measured with them, too. ELASTICMQ_LIB, a folder of
-ElasticMQ's jars, and GOAWS_BIN, a program, add rows of those servers by the same load; ElasticMQ is warmed before,
-as Java compiles what it sees often. LOCALSTACK_PYTHON, a Python that has LocalStack, adds LocalStack's.
+If there are compiled modules (make native), each row of elasticq also runs with them. Variables add other servers
+under the same load: ELASTICMQ_LIB (a folder of ElasticMQ's jars), GOAWS_BIN (GoAWS's program) and LOCALSTACK_PYTHON (a
+Python that has LocalStack). ElasticMQ is warmed up first, because Java compiles the code that it runs often.
 """
 
 import argparse
@@ -45,7 +44,7 @@ SERVER_CORE, GENERATOR_CORE = 0, 1
 
 
 class Row(NamedTuple):
-    """One line of the table: which server, what load, which goal, and the row it is compared with."""
+    """One line of the table: the server, the load, the goal, and the row to compare it with (``beside``)."""
 
     title: str
     server: str  # a key of SERVERS
@@ -55,7 +54,7 @@ class Row(NamedTuple):
     connections: int = CONNECTIONS
 
 
-DIRECTORY = "DIRECTORY"  # in a command: a new one, removed after the run
+DIRECTORY = "DIRECTORY"  # in a command: stands for a new directory, which is removed after the run
 SERVERS = {
     "elasticq": SERVER,
     "durable": [
@@ -74,7 +73,7 @@ SERVERS = {
     "aiohttp": [sys.executable, str(HERE / "echo.py"), "aiohttp"],
 }
 OWN = ("elasticq", "durable")
-"""Servers that can run both ways."""
+"""Servers of elasticq, which can run compiled or not."""
 WARM_S = 30
 PEER_START_S = 120
 GOAWS_SETTINGS = """\
@@ -98,10 +97,12 @@ LOCALSTACK_SETTINGS = (
 
 
 class Way(NamedTuple):
-    """How rows are measured: a build of elasticq, or another server.
+    """One variant of the measurement: a build of elasticq, or another server.
 
-    servers: of which rows; goes_by: how a row's title ends; peer: the command of another server, with {port} and
-    {directory}, as in its environment; warm_s: how long it is loaded before it is measured.
+    servers: the servers (keys of SERVERS) whose rows it measures.
+    goes_by: the end of its rows' titles.
+    environment, peer: variables, and the command of another server. Both may contain {port} and {directory}.
+    warm_s: seconds of load before the measurement.
     """
 
     servers: tuple[str, ...]
@@ -113,7 +114,7 @@ class Way(NamedTuple):
 
 
 def ways() -> list[Way]:
-    """All that can be measured here."""
+    """Return all variants that can be measured here."""
     found = [Way(tuple(SERVERS), environment=(("ELASTICQ_PURE", "1"),))]
     if BUILD.is_compiled:
         found.append(Way(OWN, ", compiled"))
@@ -154,7 +155,7 @@ WARMING = Row("warm-up", "elasticq", ("-workload", "cycle"))
 
 
 class Figures(NamedTuple):
-    """What one measurement of a row gives; the CPU is the server's."""
+    """The figures of one measurement of a row. CPU times (us) are the server's."""
 
     message_us: float | None
     request_us: float | None
@@ -170,7 +171,7 @@ class Start(NamedTuple):
 
 
 def build_generator(directory: Path) -> list[str]:
-    """sqsload where Go and its source are there, else our own."""
+    """Return the command of the load generator: sqsload if Go and its source are there, else loadgen.py."""
     binary = directory / "sqsload"
     if shutil.which("go") and SQSLOAD_SOURCE.is_dir():
         environment = os.environ | {"GOCACHE": str(directory / "cache"), "GOFLAGS": "-buildvcs=false"}
@@ -183,7 +184,7 @@ def build_generator(directory: Path) -> list[str]:
 
 
 def address(process: subprocess.Popen[str], pattern: re.Pattern[str]) -> str:
-    """The URL that the server prints when it listens."""
+    """Return the URL that the server prints when it listens. Exit if the server ends before."""
     assert process.stdout
     for line in process.stdout:
         if match := pattern.search(line):
@@ -193,7 +194,7 @@ def address(process: subprocess.Popen[str], pattern: re.Pattern[str]) -> str:
 
 @contextmanager
 def running(command: list[str], way: Way) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """The process on its core, and its URL."""
+    """Run a server on its core; yield the process and its URL."""
     if way.peer:
         with peer(way) as found:
             yield found
@@ -213,7 +214,7 @@ def running(command: list[str], way: Way) -> Iterator[tuple[subprocess.Popen[str
 
 @contextmanager
 def peer(way: Way) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """Another server, when it takes connections."""
+    """Run another server; yield its process and URL when it accepts connections."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port: int = free.getsockname()[1]
     with tempfile.TemporaryDirectory(prefix="elasticq-bench-") as directory:
@@ -290,7 +291,7 @@ def read_figures(row: Row, answer: dict[str, Any]) -> Figures:
 
 
 def median(values: list[Figures]) -> Figures:
-    """Field by field; a field that a row does not have stays absent."""
+    """Return the median of each field; a field that the row does not have stays None."""
     columns = zip(*values, strict=True)
     return Figures(*(None if column[0] is None else statistics.median(column) for column in columns))
 
@@ -303,7 +304,7 @@ def post(url: str, action: str) -> bytes:
 
 
 def measure_start(way: Way) -> Start:
-    """From the fork to the first answered CreateQueue."""
+    """Return the cost of a start, from the fork to the first answered CreateQueue."""
     started = time.perf_counter()
     with running(SERVER, way) as (process, url):
         post(url, "CreateQueue")
@@ -312,14 +313,17 @@ def measure_start(way: Way) -> Start:
 
 
 def path_counts(admin_url: str) -> tuple[int, int]:
-    """(hot, slow) requests since the start."""
+    """Return the numbers of (hot, slow) requests since the start."""
     with urllib.request.urlopen(f"{admin_url}/metrics", timeout=20) as response:
         found = dict(PATHS.findall(response.read().decode()))
     return int(float(found["hot"])), int(float(found["slow"]))
 
 
 def one_round(generator: list[str], seconds: float) -> tuple[dict[str, Figures], float]:
-    """Every row once by every way, each server fresh; and the share of boto3-shaped requests on the hot path."""
+    """Measure every row once in every variant, with fresh servers.
+
+    Return the figures by title, and the share of the boto3-shaped requests that took the hot path.
+    """
     figures: dict[str, Figures] = {}
     hot = slow = 0
     for way, name in [(each, name) for each in ways() for name in each.servers]:
@@ -342,7 +346,7 @@ def cell(value: float | None, form: str) -> str:
 
 
 def ratio(figures: Figures, beside: Figures | None) -> str:
-    """CPU a message against the other row; for a wake-up the two latencies."""
+    """Return the ratio to the other row: of the CPU time of a message, or of the two latencies of a wake-up."""
     if beside is None:
         return "-"
     if figures.message_us is None or not beside.message_us:
@@ -361,9 +365,7 @@ def print_table(medians: dict[str, Figures]) -> None:
             f"{title:36}{cell(one.message_us, '11.1f'):>11}{cell(one.request_us, '11.1f'):>11}"
             f"{cell(one.messages_a_s, '9.0f'):>9}{one.p50_ms:8.2f}{one.p99_ms:8.2f}  {against}"
         )
-    print(
-        "ratio: Query beside JSON, boto3's cycle beside the plain one, the rest beside the bare echo; goals are maxima"
-    )
+    print("ratio: Query to JSON, boto3's cycle to the plain one, all others to the bare echo; goals are maxima")
 
 
 def print_start(starts: list[Start], way: Way) -> None:
@@ -373,10 +375,12 @@ def print_start(starts: list[Start], way: Way) -> None:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=3.0, help="measured time of a row, after 1 s of warm-up")
-    parser.add_argument("--directory", help="where the durable server's data goes (the system's temporary directory)")
-    parser.add_argument("--own-generator", action="store_true", help="scripts/bench/loadgen.py even where Go is there")
+    parser.add_argument("--runs", type=int, default=3, help="runs of all rows (3)")
+    parser.add_argument("--seconds", type=float, default=3.0, help="measured time of a row, after 1 s of warm-up (3)")
+    parser.add_argument("--directory", help="folder for the durable server's data (the system's temporary folder)")
+    parser.add_argument(
+        "--own-generator", action="store_true", help="use scripts/bench/loadgen.py even if Go is installed"
+    )
 
 
 def main(options: argparse.Namespace) -> None:
@@ -395,6 +399,6 @@ def main(options: argparse.Namespace) -> None:
         starts = {way: [measure_start(way) for _ in range(options.runs)] for way in both}
     print_table({title: median([figures[title] for figures, _ in rounds]) for title in rounds[0][0]})
     share = statistics.median(share for _, share in rounds)
-    print(f"boto3's calls by hot path {share:.1%} (goal 95%)")
+    print(f"boto3's calls on the hot path {share:.1%} (goal 95%)")
     for way, found in starts.items():
         print_start(found, way)

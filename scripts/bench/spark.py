@@ -1,18 +1,24 @@
-"""Spark's cost of a message beside that of a plain loop with the same client, in CPU time of the Python workers.
+"""CPU time of a message in Spark's Python workers next to a plain loop with the same client.
 
     python scripts/bench spark [--messages 10000] [--large 40000] [--only consume,source,task] [--client light]
                                   [--tasks 200] [--fresh-tasks 16] [--conf spark.name=value]
 
-One server in memory, in a process of its own; neither it nor the JVM is counted. A plain loop is one process that
-receives and deletes, in pages of the same size, with the CPU time of its imports left out; it runs before and after
-Spark, and the mean counts. Spark's figure is the CPU time (/proc) of the workers that read, without their start: a
-job before has started them. Columns: CPU us a message of the loop and of Spark's workers in the large run; "ratio",
-messages for each CPU second, Spark's over the loop's, in the large run; "small", the same for a job of --messages;
-"marginal", of the messages that the large job has more; "plan s", the CPU time of the driver's own Python processes in
-the large run (one starts with each query and imports pyspark; it reads no message); "all", the ratio in the large run
-when that counts as well; messages a second of the large job by the clock.
-"task" takes the fixed cost of a task apart, beside one of a source that yields nothing: each task reads one message.
-Where other work runs beside, its wall times tell little; the CPU times do.
+The server runs in memory in a process of its own. Neither its CPU time nor the JVM's counts. The plain loop is one
+process that receives and deletes, in pages of the same size; its imports do not count. It runs before and after Spark,
+and the mean counts. Spark's figure is the CPU time (/proc) of the workers that read. An earlier job has started them,
+so their start does not count. The columns are:
+
+    loop us, Spark us   CPU time of a message in the large job: plain loop, Spark's workers
+    ratio               messages for each CPU second in the large job: Spark's divided by the loop's
+    small               the same for a job of --messages
+    marginal            the same for the messages that only the large job has
+    plan s              CPU time of the driver's own Python processes in the large job: one starts with each query,
+                        imports pyspark and reads no message
+    all                 the ratio in the large job including plan s
+    msg/s               messages a second of the large job by the clock
+
+"task" splits the fixed cost of a task by cause, next to a task of a source that yields nothing. Each task reads one
+message. Under other load its wall times say little, but its CPU times hold.
 Goals: "ratio" and "small" with boto3 >= 0.85, with light >= 0.6; pages of 1,000 >= 2x pages of 10.
 """
 
@@ -43,7 +49,7 @@ TICKS_S = os.sysconf("SC_CLK_TCK")
 BODY = "x" * 200
 PARTITIONS = 2
 PAGES = {"boto3": [10], "light": [10, 1_000]}
-WORKERS = "pyspark.daemon pyspark.worker"  # of the command of those that run tasks
+WORKERS = "pyspark.daemon pyspark.worker"  # in the commands of the processes that run tasks
 LOOP = """
 import sys, time
 from scripts.bench.spark import plain_loop
@@ -54,7 +60,7 @@ print(count, cpu_s)
 
 @dataclass(frozen=True)
 class Figure:
-    """What a run took. ``planning_s``: CPU time of Python processes that read no message."""
+    """The cost of a run. ``planning_s``: CPU time of Python processes that read no message."""
 
     messages: int
     cpu_s: float
@@ -63,7 +69,7 @@ class Figure:
 
     @property
     def us(self) -> float:
-        """CPU time of a message."""
+        """Return the CPU time of a message, in us."""
         return self.cpu_s * 1e6 / self.messages
 
 
@@ -71,7 +77,7 @@ class Figure:
 
 
 def plain_loop(endpoint: str, queue_url: str, client: str, page: str) -> tuple[int, float]:
-    """Receives and deletes until the queue is empty; messages and CPU seconds, without the imports."""
+    """Receive and delete until the queue is empty; return the messages and the CPU seconds, without the imports."""
     sqs, size = connection_of(endpoint, client), int(page)
     asked = {"ElasticqPageSize": size} if size > 10 else {"MaxNumberOfMessages": size}
     sqs.receive_message(QueueUrl=queue_url, VisibilityTimeout=0, MaxNumberOfMessages=1)  # connects
@@ -101,7 +107,7 @@ def measure_loop(endpoint: str, queue_url: str, client: str, page: int) -> Figur
 
 @dataclass(frozen=True)
 class Process:
-    """Of /proc: CPU seconds of its own, and those of its children that ended and were reaped."""
+    """A process in /proc, with its own CPU seconds and those of its children that ended and were reaped."""
 
     parent: int
     name: str
@@ -126,7 +132,10 @@ def processes() -> dict[int, Process]:
 
 
 def python_cpu_s() -> tuple[float, float]:
-    """Of the workers under the JVM, and of its other Python processes; a parent that reaped one has its figure."""
+    """Return the CPU seconds of the workers under the JVM, and of the JVM's other Python processes.
+
+    A process that has ended counts at the parent that reaped it.
+    """
     found = processes()
     jvms = {pid for pid, one in found.items() if one.name == "java" and is_below(found, pid, os.getpid())}
     workers_s, others_s = 0.0, sum(found[jvm].reaped_s for jvm in jvms)
@@ -158,11 +167,11 @@ def consume_job(spark: Any, endpoint: str, queue_url: str, client: str, page: in
 
 
 def handle(message: dict[str, Any]) -> None:
-    """Nothing: the cost of Spark is asked for, not that of somebody's function."""
+    """Do nothing: the cost of Spark is measured, not that of a user's function."""
 
 
 def source_job(spark: Any, endpoint: str, queue_url: str, client: str, page: int) -> int:
-    """The stream as most write it, into a sink that costs the workers nothing."""
+    """Run a typical stream into a sink that costs the workers nothing; return the number of messages."""
     options = {"client": client, "pageSize": str(page), "region": "us-east-1", "partitions": str(PARTITIONS)}
     frame = spark.readStream.format("sqs").options(**options, maxMessagesPerTrigger="1000000").load(queue_url)
     with tempfile.TemporaryDirectory(prefix="bench-") as checkpoint:
@@ -195,7 +204,7 @@ def fresh_queue(endpoint: str, messages: int) -> str:
 def compare(
     spark: Any, endpoint: str, job: str, client: str, page: int, sizes: tuple[int, int]
 ) -> tuple[Figure, Figure, Figure]:
-    """The loop's two runs as one, the small job and the large one."""
+    """Measure both; return the figures of the loop's two runs as one, of the small job, and of the large job."""
 
     def loop(messages: int) -> Figure:
         return measure_loop(endpoint, fresh_queue(endpoint, messages), client, page)
@@ -205,7 +214,7 @@ def compare(
         return measure_spark(lambda: JOBS[job](spark, endpoint, queue_url, client, page))
 
     before = loop(sizes[0])
-    spark_job(200)  # workers live, clients made
+    spark_job(200)  # starts the workers and makes their clients
     small, large = (spark_job(size) for size in sizes)
     after = loop(sizes[0])
     assert (small.messages, large.messages) == sizes, (small, large)
@@ -240,14 +249,14 @@ def run(spark: Any, endpoint: str, sizes: tuple[int, int], jobs: list[str], clie
 
 
 def columns() -> str:
-    """The source's own columns, as the floor declares them."""
+    """Return the columns of our source as a text, for the source that yields nothing."""
     from elasticq.spark.schema import default_schema
 
     return default_schema("string", with_handles=False).simpleString()
 
 
 def one_batch(frame: Any) -> float:
-    """Runs a stream's one batch into nothing; returns the seconds of its tasks."""
+    """Run the one batch of a stream into a sink that drops all; return the seconds of its tasks."""
     with tempfile.TemporaryDirectory(prefix="bench-") as checkpoint:
         stream = frame.writeStream.format("noop").option("checkpointLocation", checkpoint)
         query = stream.trigger(availableNow=True).start()
@@ -260,14 +269,14 @@ def floor_tasks(spark: Any, tasks: int) -> float:
 
 
 def source_tasks(spark: Any, endpoint: str, tasks: int) -> float:
-    """Each task reads one message, as the last tasks of every batch do."""
+    """Run tasks that read one message each, as the last tasks of every batch do; return their seconds."""
     options = {"client": "light", "region": "us-east-1", "partitions": str(tasks)}
     return one_batch(spark.readStream.format("sqs").options(**options).load(fresh_queue(endpoint, tasks)))
 
 
 @dataclass(frozen=True)
 class Spent:
-    """What a task took in milliseconds by cause, (wall, CPU), and how often each cause came."""
+    """The mean cost of a task by cause: (wall, CPU) in milliseconds, and how often each cause occurred."""
 
     tasks: int
     by_cause: dict[str, tuple[float, float]]
@@ -279,7 +288,7 @@ class Spent:
 
 
 def spent_in(folder: Path, first_of_worker: bool) -> Spent:
-    """The mean of the middle half of the tasks by their wall time; the files are removed."""
+    """Return the mean cost of the middle half of the tasks, ordered by wall time. Remove the workers' files."""
     records = [json.loads(line) for file in folder.iterdir() for line in file.read_text().splitlines()]
     for file in folder.iterdir():
         file.unlink()
@@ -304,12 +313,12 @@ def spent_in(folder: Path, first_of_worker: bool) -> Spent:
 
 
 def run_tasks(endpoint: str, tasks: int, fresh: int, conf: dict[str, str]) -> None:
-    """Prints what a task costs by cause, beside one of a source that yields nothing: in a kept and in a fresh worker.
+    """Print the cost of a task by cause, next to a task of a source that yields nothing, in kept and in fresh workers.
 
-    Each source has workers of its own: what one imports, the garbage collection of the other would look at, too.
+    Each source has workers of its own. Else the garbage collection of one would also scan the imports of the other.
     """
     with tempfile.TemporaryDirectory(prefix="bench-clocks-") as clocks:
-        os.environ[VARIABLE] = clocks  # the JVM gives it to its workers
+        os.environ[VARIABLE] = clocks  # the JVM passes it on to its workers
         for keeps, count in ((True, tasks), (False, fresh)):
             if not count:
                 continue
@@ -323,7 +332,10 @@ def run_tasks(endpoint: str, tasks: int, fresh: int, conf: dict[str, str]) -> No
 def measure_tasks(
     job: str, endpoint: str, tasks: int, clocks: Path, keeps: bool, conf: dict[str, str]
 ) -> list[tuple[float, Spent]]:
-    """Three rounds of tasks in one session, after one that starts the workers and warms the JVM."""
+    """Return the wall seconds and the cost by cause of three rounds of tasks in one session.
+
+    A round before them starts the workers and warms up the JVM.
+    """
     own = {"spark.python.daemon.module": "scripts.bench.spark_worker", "spark.python.worker.reuse": keeps}
     spark = session(master=f"local[{PARTITIONS}]", name="bench", spark_driver_memory="2g", **own, **conf)
     spark.sparkContext.setLogLevel("ERROR")
@@ -352,13 +364,13 @@ def print_tasks(worker: str, tasks: int, floor: tuple[float, Spent], source: tup
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--messages", type=int, default=10_000)
-    parser.add_argument("--large", type=int, default=40_000)
-    parser.add_argument("--only", default="source,consume,task")
-    parser.add_argument("--client", default="boto3,light")
-    parser.add_argument("--tasks", type=int, default=200, help="of the break-down in kept workers")
-    parser.add_argument("--fresh-tasks", type=int, default=16, help="of the break-down in fresh workers")
-    parser.add_argument("--conf", action="append", default=[], help="spark.name=value, of the break-down's sessions")
+    parser.add_argument("--messages", type=int, default=10_000, help="messages of the small job (10000)")
+    parser.add_argument("--large", type=int, default=40_000, help="messages of the large job (40000)")
+    parser.add_argument("--only", default="source,consume,task", help="parts to run (%(default)s)")
+    parser.add_argument("--client", default="boto3,light", help="clients (%(default)s)")
+    parser.add_argument("--tasks", type=int, default=200, help="tasks of the break-down in kept workers (200)")
+    parser.add_argument("--fresh-tasks", type=int, default=16, help="tasks of the break-down in fresh workers (16)")
+    parser.add_argument("--conf", action="append", default=[], help="spark.name=value for the break-down's sessions")
 
 
 def main(arguments: argparse.Namespace) -> int:

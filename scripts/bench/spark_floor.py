@@ -1,4 +1,4 @@
-"""A data source that yields nothing: what a task of any Python data source costs, for scripts/bench spark."""
+"""A data source that yields nothing. It shows scripts/bench spark what a task of any Python data source costs."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,9 +1,9 @@
-"""Spark's Python workers with clocks in them: where the time of a task goes, for scripts/bench spark.
+"""Spark's Python workers with clocks in them, which show scripts/bench spark where the time of a task goes.
 
-Spark starts this module in the place of pyspark.daemon (``spark.python.daemon.module``). Each worker appends a line of
-JSON for each of its tasks to a file of its own below BENCH_SPARK_CLOCKS: wall and CPU milliseconds by cause. A moment
-counts for the innermost cause, so the causes add up to the task. A task begins when Spark has sent it (the first of a
-worker: with the fork), and ends after the garbage collection that Spark makes behind it.
+Spark starts this module in place of pyspark.daemon (``spark.python.daemon.module``). For each task a worker appends a
+line of JSON to its own file in BENCH_SPARK_CLOCKS: wall and CPU milliseconds by cause. A moment counts for the
+innermost cause, so the causes add up to the task. A task begins when Spark has sent it; the first task of a worker
+begins with the fork. A task ends after the garbage collection with which Spark follows it.
 """
 
 import gc
@@ -55,7 +55,7 @@ class Clocks:
         self._task = 0
 
     def restart(self) -> None:
-        """Begins anew in a forked worker, whose CPU time begins at zero."""
+        """Restart the clocks in a forked worker, whose CPU time begins at zero."""
         self.__init__()  # type: ignore[misc]
         self._cpu_s = 0.0
 
@@ -87,7 +87,7 @@ class Clocks:
     def task_done(self) -> None:
         self._note()
         waited = self.spent.pop(WAITING, [0.0, 0.0])
-        self.spent.setdefault(SPARK, [0.0, 0.0])[1] += waited[1]  # to read what Spark sent
+        self.spent.setdefault(SPARK, [0.0, 0.0])[1] += waited[1]  # CPU time of reading what Spark sent
         record = {"task": self._task, "ms": {name: [1e3 * each for each in two] for name, two in self.spent.items()}}
         record["counts"] = self.counts
         with Path(os.environ[VARIABLE], f"{os.getpid()}.jsonl").open("a") as file:
@@ -109,7 +109,7 @@ def timed(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def timed_iterator(name: str, function: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
-    """Times each step of what the function returns."""
+    """Return the function with each step of its iterator timed."""
 
     def call(*values: Any, **members: Any) -> Iterator[Any]:
         with clocks.cause(name):
@@ -125,7 +125,7 @@ def timed_iterator(name: str, function: Callable[..., Iterator[Any]]) -> Callabl
     return call
 
 
-# What is timed of a module, once it is imported: owner, attribute, how.
+# Module: what is timed in it after its import, as (class or "", attribute, cause, wrapper).
 TIMED: dict[str, list[tuple[str, str, str, Callable[..., Any]]]] = {
     "pyspark.messages.spark_message_receiver": [("SparkMessageReceiver", "get_init_message", WAITING, timed)],
     "elasticq.spark.clients": [("", "connect", CLIENT, timed)],
@@ -162,7 +162,7 @@ class TimedLoader(Loader):
 
 
 class Finder:
-    """Puts the clocks into modules when they are imported."""
+    """An import hook that puts the clocks into modules."""
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> ModuleSpec | None:
         if name not in TIMED:
@@ -175,7 +175,10 @@ class Finder:
 
 
 def importing(find_and_load: Callable[..., Any]) -> Callable[..., Any]:
-    """Times the imports: a module of the standard library counts for whoever imported it first."""
+    """Return the import function with clocks.
+
+    A module of the standard library counts for the package that imported it first.
+    """
 
     def call(name: str, import_: Any) -> Any:
         package = name.partition(".")[0]

@@ -1,10 +1,8 @@
-"""Prints how long each action's worst legal requests hold the event loop: nobody else is served meanwhile.
+"""Longest time for which each action's worst legal requests hold the event loop, so no other request is served.
 
-A server in a thread of this process; each request is sent once whole, and the longest single callback of the loop
-until its answer is there is what counts, in CPU time of that thread, so that what else the machine does is not
-counted; the least of three runs where one is not short. The goal is 20 ms on a quiet core of today; nothing is judged
-without ``--limit``.
-
+The server runs in a thread of this process. Each request is sent whole. What counts is the longest callback of the loop
+until the answer, in CPU time of the thread, which excludes other work of the machine. If it is not short, the least of
+three runs counts. The goal is 20 ms on a quiet modern core. Only ``--limit`` makes the program check it.
 """
 
 import argparse
@@ -39,7 +37,7 @@ longest_s = 0.0
 
 
 def watch_the_loop() -> None:
-    """Times every callback of every loop of this process from here on; of asyncio's loop, as uvloop's are in C."""
+    """Time every callback of every loop of this process from now on. Disable uvloop, whose callbacks run in C."""
     sys.modules["uvloop"] = None  # type: ignore[assignment]
     plain = asyncio.Handle._run
 
@@ -53,7 +51,7 @@ def watch_the_loop() -> None:
 
 
 def filled(before: bytes, unit: bytes, after: bytes, size_bytes: int, between: bytes = b",") -> bytes:
-    """``unit`` again and again up to the size; ``%x`` in it is a number that differs."""
+    """Return ``unit`` repeated up to the size, between ``before`` and ``after``. ``%x`` in it becomes its number."""
     room = size_bytes - len(before) - len(after)
     if b"%x" not in unit:
         count = (room + len(between)) // (len(unit) + len(between))
@@ -112,7 +110,7 @@ def form_bodies(operation: Operation, size_bytes: int) -> Iterator[tuple[str, by
 
 
 def full_bodies() -> Iterator[tuple[str, str, bytes]]:
-    """Requests that are not only legal but served: as much as a message or a batch may hold."""
+    """Yield requests that succeed, with as much as a message or a batch may hold: (action, name, body)."""
     for name, text in (("text", "x"), ("quotes", '"'), ("two bytes", "é"), ("emoji", "\U0001f600"), ("tags", "<&>")):
         whole = text * (BODY_BYTES_MAX // len(text.encode()))
         send = {"QueueUrl": URL, "MessageBody": whole}
@@ -138,9 +136,9 @@ def request(kind: bytes, operation: str, body: bytes) -> bytes:
 
 
 def asked(address: tuple[str, int], data: bytes) -> int:
-    """The answer's status; 0: none."""
+    """Send a request; return the status of its answer, or 0 if there is none."""
     with socket.create_connection(address, timeout=60) as client:
-        with contextlib.suppress(OSError):  # refused before it was sent
+        with contextlib.suppress(OSError):  # the server may refuse it before all is sent
             client.sendall(data)
         got = b""
         while b"\r\n\r\n" not in got:
@@ -152,13 +150,13 @@ def asked(address: tuple[str, int], data: bytes) -> int:
 
 
 def held_ms(address: tuple[str, int], data: bytes) -> tuple[float, int]:
-    """Once where that is short, else the least of some runs."""
+    """Return the longest callback in ms, and the status: of one run if that is short, else the least of RUNS."""
     global longest_s
     best_s = float("inf")
     for _ in range(RUNS):
         longest_s = 0.0
         status = asked(address, data)
-        asked(address, HEALTH)  # the callback that answered ends before this one's begins
+        asked(address, HEALTH)  # so the callback that sent the first answer has ended
         best_s = min(best_s, longest_s)
         if best_s < SHORT_S:
             break
@@ -176,11 +174,13 @@ def cases(size_bytes: int) -> Iterator[tuple[str, str, bytes]]:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("actions", nargs="*", help="only these (all)")
-    parser.add_argument("--all", action="store_true", help="every request, not only the worst of each action")
-    parser.add_argument("--relaxed", action="store_true", help="with limits = relaxed")
-    parser.add_argument("--bytes", type=int, default=REQUEST_BYTES_MAX - 1_024, help="of a request (%(default)s)")
-    parser.add_argument("--limit", type=float, default=float("inf"), metavar="MS", help="exit with 1 above it")
+    parser.add_argument("actions", nargs="*", help="actions to measure (all)")
+    parser.add_argument("--all", action="store_true", help="print every request, not only the worst of each action")
+    parser.add_argument("--relaxed", action="store_true", help="use limits = relaxed")
+    parser.add_argument("--bytes", type=int, default=REQUEST_BYTES_MAX - 1_024, help="size of a request (%(default)s)")
+    parser.add_argument(
+        "--limit", type=float, default=float("inf"), metavar="MS", help="exit with 1 if a callback is longer"
+    )
 
 
 def main(options: argparse.Namespace) -> int:

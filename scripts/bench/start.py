@@ -1,7 +1,7 @@
-"""How long elasticq.pyz takes until it listens, and what it weighs when idle, beside Python's import of aiohttp.web.
+"""Time until elasticq.pyz listens, next to Python's import of aiohttp.web, and its idle memory; status 1 above goals.
 
-All in one run, one after the other in rounds, so that what else the machine does meets all of them: the figures are
-the best of the rounds. ``first`` unpacks the file, ``warm`` finds it unpacked. The factors are what is promised.
+Each round measures all of them one after the other, so other work on the machine affects them equally. The best of the
+rounds counts. ``first`` unpacks the file, and ``warm`` finds it unpacked. The goals are factors of the import's time.
 """
 
 import argparse
@@ -28,15 +28,17 @@ ADMIN = re.compile(rb"admin listening on (\S+)")
 
 
 class Cost(NamedTuple):
-    """Until it listens, or had ended."""
+    """The cost of a process until it listens or ends."""
 
     wall_s: float
     cpu_s: float
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--pyz", type=Path, default=ROOT / "dist" / "elasticq.pyz", help="(dist/elasticq.pyz)")
-    parser.add_argument("--rounds", type=int, default=ROUNDS, metavar="N", help=f"({ROUNDS})")
+    parser.add_argument(
+        "--pyz", type=Path, default=ROOT / "dist" / "elasticq.pyz", help="file to measure (dist/elasticq.pyz)"
+    )
+    parser.add_argument("--rounds", type=int, default=ROUNDS, metavar="N", help=f"rounds ({ROUNDS})")
 
 
 def main(options: argparse.Namespace) -> int:
@@ -72,7 +74,7 @@ def _import_cost() -> Cost:
 
 
 def _start_cost(command: list[str], environment: dict[str, str], work: Path) -> Cost:
-    """The processor time is taken at the line that tells of the port: what is imported later is not in it."""
+    """Return the cost until the server prints its port. Later imports do not count."""
     started_s = time.perf_counter()
     process = subprocess.Popen(command, env=environment, cwd=work, stdout=subprocess.PIPE)
     try:
@@ -85,27 +87,27 @@ def _start_cost(command: list[str], environment: dict[str, str], work: Path) -> 
 
 
 def _cpu_s(pid: int) -> float:
-    """By the scheduler's clock in nanoseconds; that of /proc/PID/stat ticks a hundred times a second."""
+    """Return CPU seconds by the scheduler's clock in nanoseconds. /proc/PID/stat counts only hundredths of a second."""
     return sum(int(path.read_text().split()[0]) for path in Path(f"/proc/{pid}/task").glob("*/schedstat")) / 1e9
 
 
 def _read_until(process: "subprocess.Popen[bytes]", wanted: bytes) -> bytes:
-    """What it printed so far."""
+    """Return what the process prints up to the wanted bytes. Exit if it ends or takes longer than START_S."""
     assert process.stdout is not None
     printed = b""
     until_s = time.monotonic() + START_S
     while wanted not in printed:
         if not select.select([process.stdout], [], [], max(0.0, until_s - time.monotonic()))[0]:
-            sys.exit(f"it does not listen after {START_S} s")
+            sys.exit(f"the server does not listen after {START_S} s")
         more = os.read(process.stdout.fileno(), 4_096)
         if not more:
-            sys.exit(f"it ended with {process.wait()}")
+            sys.exit(f"the server ended with {process.wait()}")
         printed += more
     return printed
 
 
 def _idle_rss_bytes(command: list[str], environment: dict[str, str], work: Path) -> float:
-    """After the admin port answered its pages, with all that they import."""
+    """Return the server's memory after the admin port has answered its pages, with all that they import."""
     process = subprocess.Popen(command, env=environment, cwd=work, stdout=subprocess.PIPE)
     try:
         printed = _read_until(process, b"admin listening on")

@@ -1,8 +1,9 @@
-"""Prints how long the event loop is held where the state is at its bounds: a million messages, 100,000 queues and such.
+"""Longest turns of the event loop when the state is at its bounds: a million messages, 100,000 queues and so on.
 
-A server in a thread of this process. Each case sends one request or waits for background work. What counts is the CPU
-time of the loop's thread between two calls of ``select``: nobody else is served meanwhile. "work" is the longest such
-turn of what goes on in the background within a second after the answer. The goal is 20 ms; ``--limit`` judges it.
+The server runs in a thread of this process. Each case sends one request or waits for background work. What counts is
+the CPU time of the loop's thread between two calls of ``select``, because no other request is served meanwhile. "work"
+is the longest such turn of background work within a second after the answer. The goal is 20 ms; only ``--limit`` makes
+the program check a bound.
 """
 
 import argparse
@@ -91,7 +92,7 @@ TURNS = Turns()
 
 
 class Silent:
-    """A ticket of a call whose answer nobody reads, or only by ``outcome``."""
+    """A ticket of a call whose outcome nobody waits for. ``outcome`` keeps the last one."""
 
     outcome: Any = None
 
@@ -100,7 +101,7 @@ class Silent:
 
 
 class Server:
-    """A server with an operators' port, filled by commands and asked through its ports."""
+    """A server with an operators' port. Commands fill it, and requests through its ports are measured."""
 
     def __init__(self, directory: str | None = None, relaxed: bool = False) -> None:
         storage: dict[str, Any] = {"memory": True}
@@ -150,7 +151,7 @@ class Server:
         return ticket.outcome
 
     def fill(self, commands: Iterator[Command]) -> None:
-        """Execute many commands, a few in a turn of the loop."""
+        """Execute many commands, a few in each turn of the loop. Raise AssertionError if the last result is an error."""
         ticket = Silent()
 
         async def some() -> bool:
@@ -168,7 +169,7 @@ class Server:
         assert isinstance(ticket.outcome, Result), ticket.outcome
 
     def settle(self, most_s: float = 60.0) -> None:
-        """Wait until background work has nothing to do at once."""
+        """Wait until no background work is waiting, at most ``most_s``."""
         until_s, calm = time.monotonic() + most_s, 0
         while calm < 20 and time.monotonic() < until_s:
             calm = 0 if self.thread.ask(self._is_busy) else calm + 1
@@ -182,11 +183,11 @@ class Server:
     # --- asking -----------------------------------------------------------------------
 
     def sqs(self, action: str, **members: Any) -> bytes:
-        """Return the answer to an action of SQS, or ours, by JSON."""
+        """Call an action of SQS, or one of our own, by JSON; return the whole answer."""
         return asked(self.address, "POST", "/", f"{JSON}X-Amz-Target: AmazonSQS.{action}\r\n", encoded(members))
 
     def sns(self, action: str, **members: str) -> bytes:
-        """Return the answer to an action of SNS, by a form."""
+        """Call an action of SNS by a form; return the whole answer."""
         body = urlencode({"Action": action, "Version": "2010-03-31", **members}).encode()
         return asked(self.address, "POST", "/", FORM, body)
 
@@ -197,11 +198,11 @@ class Server:
         return asked(self.address, method, f"/api/v1{path}", JSON, body)
 
     def page(self, path: str, method: str = "GET", body: bytes = b"") -> bytes:
-        """Return what the operators' port answers."""
+        """Send a request to the operators' port; return the whole answer."""
         return asked(self.admin, method, path, "Content-Type: application/json\r\n", body)
 
     def load(self, **definitions: Any) -> bytes:
-        """Import definitions."""
+        """Import definitions through the operators' port."""
         return self.page("/api/definitions", "PUT", encoded({"elasticq": 1, "queues": [], **definitions}))
 
 
@@ -210,12 +211,12 @@ def encoded(members: dict[str, Any]) -> bytes:
 
 
 def told(answer: bytes) -> Any:
-    """Return what the JSON of an answer says."""
+    """Return the document in the body of an answer."""
     return json.loads(answer.partition(b"\r\n\r\n")[2])
 
 
 def asked(address: tuple[str, int], method: str, path: str, headers: str, body: bytes) -> bytes:
-    """Return the answer to one request, head and body."""
+    """Send one request; return head and body of its answer."""
     head = (
         f"{method} {path} HTTP/1.1\r\nHost: {address[0]}:{address[1]}\r\nContent-Length: {len(body)}\r\n{headers}\r\n"
     )
@@ -241,7 +242,7 @@ def received(client: socket.socket) -> bytes:
 
 
 class Table:
-    """The cases so far, with the longest turns of their answers and of the work behind them."""
+    """The cases so far, with the longest turns until their answers and of the background work after them."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[float, float, str, str]] = []
@@ -277,7 +278,7 @@ PAGES: Final = ("/", "/topics", "/groups.html", "/metrics", "/cluster", "/queues
 
 @contextmanager
 def running(directory: str | None = None, *, relaxed: bool = False) -> Iterator[Server]:
-    """A server whose pages have loaded what they import."""
+    """Run a server whose pages have loaded their imports; yield it."""
     server = Server(directory, relaxed)
     try:
         server.do(c.CreateQueue("warm"))
@@ -301,7 +302,7 @@ KINDS: Final[dict[str, dict[str, str]]] = {
 
 
 def backlog(queue: str, count: int, groups: int = 0, prefix: str = "m") -> Iterator[Command]:
-    """Sends of ``count`` short messages, in batches of a relaxed server."""
+    """Yield the sends of ``count`` short messages, in batches that need relaxed limits."""
     for first in range(0, count, BATCH):
         places = range(first, min(first + BATCH, count))
         yield c.SendMessageBatch(
@@ -324,7 +325,7 @@ def dead_letters_to(queue: str, receives: int = 1) -> str:
 
 
 def deep_queues(table: Table, scale: float) -> None:
-    """Queues of a million messages of every kind: what looks at them, empties and deletes them."""
+    """Measure calls that view, empty or delete queues of a million messages, of every kind."""
     for kind, attributes in KINDS.items():
         with running(relaxed=True) as server:
             deep_queue(table, server, kind, attributes, int(1_000_000 * scale))
@@ -370,7 +371,7 @@ def deep_queue(table: Table, server: Server, kind: str, attributes: dict[str, st
 
 
 def waiting_messages(table: Table, scale: float) -> None:
-    """Messages in flight, delayed, and dead letters, which all become due at once."""
+    """Measure messages in flight, delayed messages and dead letters that all become due at once."""
     for kind, attributes in KINDS.items():
         with running(relaxed=True) as server:
             due_at_once(table, server, kind, attributes, int(100_000 * scale))
@@ -399,7 +400,7 @@ def due_at_once(table: Table, server: Server, kind: str, attributes: dict[str, s
 
 
 def many_groups(table: Table, scale: float) -> None:
-    """Queues of 100,000 message groups, and what changes how all of them are looked at."""
+    """Measure queues of 100,000 message groups, and attributes whose change affects all groups."""
     count = int(100_000 * scale)
     with running(relaxed=True) as server:
         for name, attributes, changes in (
@@ -419,7 +420,7 @@ def many_groups(table: Table, scale: float) -> None:
 
 
 def many_queues(table: Table, scale: float) -> None:
-    """As many queues as there may be, all with one dead-letter queue."""
+    """Measure the largest number of queues, all with one dead-letter queue."""
     count = int(100_000 * scale)
     with running() as server:
         server.do(c.CreateQueue("dead"))
@@ -448,7 +449,7 @@ def many_queues(table: Table, scale: float) -> None:
 
 
 def many_subscriptions(table: Table, scale: float) -> None:
-    """A topic with as many subscriptions as it may have."""
+    """Measure a topic with the largest number of subscriptions."""
     count, arn = int(100_000 * scale), f"arn:aws:sns:us-east-1:{ACCOUNT}:t"
     function = f"arn:aws:lambda:us-east-1:{ACCOUNT}:function:f"
     with running() as server:
@@ -490,7 +491,7 @@ ATTRIBUTE: Final = {
 
 
 def listed(unit: str, count: int) -> str:
-    """A body with an array of so many values; ``%x`` in a value is its number."""
+    """Return a body with an array of so many values. ``%x`` in a value becomes its number, ``%d`` a multiple of it."""
     return '{"a":[' + ",".join(unit.replace("%x", f"{at:x}").replace("%d", str(at * 7)) for at in range(count)) + "]}"
 
 
@@ -547,7 +548,7 @@ FILTERS: Final[tuple[tuple[str, Any, str], ...]] = (
 
 
 def filters(table: Table, scale: float) -> None:
-    """Publishes whose matching is as much work as messages and filter policies allow."""
+    """Measure publishes whose matching is as much work as messages and filter policies allow."""
     topic = {"TopicArn": f"arn:aws:sns:us-east-1:{ACCOUNT}:t"}
     for count in (1, 20):
         for name, policy, body in FILTERS:
@@ -579,7 +580,7 @@ def filters(table: Table, scale: float) -> None:
 
 
 def full_groups(table: Table, scale: float) -> None:
-    """A consumer group with as many consumers and resources as it may have, and as many groups as there may be."""
+    """Measure a consumer group of the largest size, and the largest number of groups."""
     consumers, queues = int(1_000 * scale), int(10_000 * scale)
     group = {"GroupName": "g"}
     with running() as server:
@@ -628,7 +629,7 @@ def full_groups(table: Table, scale: float) -> None:
 
 
 def grown(server: Server, count: int) -> list[str]:
-    """Let ``count`` consumers join group g, and give back what they are asked for; return their ids."""
+    """Let ``count`` consumers join group g and release the resources that the group revokes; return their ids."""
     ids: list[str] = []
     for _ in range(count):
         joined = server.do(g.ElasticqJoinGroup("g"))
@@ -646,7 +647,7 @@ def grown(server: Server, count: int) -> list[str]:
 
 
 def batches(table: Table, scale: float) -> None:
-    """The largest batches and receives of strict and relaxed limits, of large and of many small messages."""
+    """Measure the largest batches and receives of strict and relaxed limits, with large and with many small messages."""
     for relaxed, size, count in ((False, 26_000, 10), (False, 100, 10), (True, 1_000, 1_000), (True, 2, 1_000)):
         with running(relaxed=relaxed) as server:
             server.do(c.CreateQueue("q", {"VisibilityTimeout": "0"}))
@@ -672,7 +673,10 @@ def batches(table: Table, scale: float) -> None:
 
 
 def clusters(table: Table, scale: float) -> None:
-    """Three members in one loop, so that a turn is of all of them: what followers apply, and a member that joins."""
+    """Measure three members in one loop: entries that followers apply, and a member that joins.
+
+    A turn of the loop is the work of all of them.
+    """
     count = int(200_000 * scale)
     with Cluster(3, settings={"node": {"limits": "relaxed"}}) as cluster:
         queue = cluster.queue("q").create()
@@ -694,7 +698,7 @@ def clusters(table: Table, scale: float) -> None:
 
 
 def on_disk(table: Table, scale: float) -> None:
-    """A server with a data directory: what the loop does for a deep queue whose contents are on disk."""
+    """Measure a server with a data directory and a deep queue whose contents are on disk."""
     count = int(1_000_000 * scale)
     with TemporaryDirectory() as directory, running(directory, relaxed=True) as server:
         server.do(c.CreateQueue("deep"))
@@ -720,9 +724,13 @@ STATES: Final[dict[str, Callable[[Table, float], None]]] = {
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("states", nargs="*", help=f"only these of {', '.join(STATES)} (all)")
-    parser.add_argument("--scale", type=float, default=1.0, help="of the numbers of messages, queues and so on")
-    parser.add_argument("--limit", type=float, default=float("inf"), metavar="MS", help="exit with 1 above it")
+    parser.add_argument("states", nargs="*", help=f"states to measure: {', '.join(STATES)} (all)")
+    parser.add_argument(
+        "--scale", type=float, default=1.0, help="factor of the numbers of messages, queues and so on (1)"
+    )
+    parser.add_argument(
+        "--limit", type=float, default=float("inf"), metavar="MS", help="exit with 1 if a turn is longer"
+    )
 
 
 def main(options: argparse.Namespace) -> int:

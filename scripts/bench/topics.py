@@ -1,15 +1,15 @@
-"""What a publish to a topic costs: CPU of a publish, beside that of a send to a queue.
+"""CPU time of a publish to a topic, next to that of a send to a queue.
 
     python scripts/bench topics [--calls 2000] [--rounds 7]
     python scripts/bench topics --servers [--runs 3] [--seconds 3]
 
-A node alone in memory, without HTTP, so that what is the same for both hides little: of whole requests the ratios are
-smaller. Goals, of whole requests: a publish to one queue 1.6x a send, to ten 4x; a subscription whose filter refuses
-1 us; a publish that 3 of 10,000 filters take 100 us.
+It measures a node in memory without HTTP, because HTTP costs the same for both. So the ratios of whole requests are
+smaller. The goals are for whole requests: 1.6x a send for a publish to one queue, 4x for ten queues, 1 us for a
+subscription whose filter refuses, and 100 us for a publish that 3 of 10,000 filters accept.
 
-With --servers it is whole requests, by scripts/bench/loadgen.py over 16 connections: of elasticq, uncompiled and, where
-modules are compiled, compiled; of GoAWS where GOAWS_BIN names its program, and of LocalStack where LOCALSTACK_PYTHON
-names a Python that has it. CPU of the server, until each copy of what was published is in its queue.
+With --servers it measures whole requests by scripts/bench/loadgen.py over 16 connections. The servers are elasticq,
+uncompiled and (if there are compiled modules) compiled; GoAWS, if GOAWS_BIN names its program; and LocalStack, if
+LOCALSTACK_PYTHON names a Python that has it. The server's CPU time counts until each copy is in its queue.
 """
 
 import argparse
@@ -31,7 +31,7 @@ QUEUES: Final = 10
 
 
 class Plan(NamedTuple):
-    """A topic: how many subscriptions take what is published to it and, with filters of one attribute, refuse it."""
+    """A topic, and how many of its subscriptions accept each publish, or refuse it by a filter of one attribute."""
 
     name: str
     taking: int
@@ -57,7 +57,7 @@ def arn(service: str, name: str) -> str:
 
 
 class Topics(Bench):
-    """A queue, and topics by how many queues take what is published to them."""
+    """A node with a queue for sends, and with the topics of TOPICS."""
 
     def __init__(self) -> None:
         super().__init__(groups=1, backlog=0)
@@ -97,7 +97,7 @@ class Topics(Bench):
 
 
 def measure_servers(runs: int, seconds: float) -> None:
-    """Each server's rows in turns; the ratio is beside a send of the same server and run."""
+    """Measure and print the rows of all servers, which take turns. The ratio is to a send of the same server and run."""
     generator = [sys.executable, str(servers.HERE / "loadgen.py")]
     ways = [way for way in servers.ways() if way.has_topics]
     found: dict[str, list[servers.Figures]] = {row.title + way.goes_by: [] for way in ways for row in REQUESTS}
@@ -107,7 +107,7 @@ def measure_servers(runs: int, seconds: float) -> None:
             with servers.running(servers.SERVER, way) as (process, url):
                 for row in REQUESTS:
                     found[row.title + way.goes_by].append(servers.load(generator, row, url, process.pid, seconds))
-    print(f"{'':36}{'us/request':>11}{'requests/s':>11}{'p50 ms':>8}{'p99 ms':>8}  {'beside a send':14} goal")
+    print(f"{'':36}{'us/request':>11}{'requests/s':>11}{'p50 ms':>8}{'p99 ms':>8}  {'ratio to send':14} goal")
     for way in ways:
         for row in REQUESTS:
             figures = found[row.title + way.goes_by]
@@ -121,11 +121,11 @@ def measure_servers(runs: int, seconds: float) -> None:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--calls", type=int, default=2_000)
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--servers", action="store_true", help="whole requests instead of a node alone")
-    parser.add_argument("--runs", type=int, default=3, help="of each server")
-    parser.add_argument("--seconds", type=float, default=3.0, help="measured time of a row, after 1 s of warm-up")
+    parser.add_argument("--calls", type=int, default=2_000, help="calls of each kind in a round (2000)")
+    parser.add_argument("--rounds", type=int, default=7, help="rounds (7)")
+    parser.add_argument("--servers", action="store_true", help="measure whole requests instead of a node alone")
+    parser.add_argument("--runs", type=int, default=3, help="runs of each server (3)")
+    parser.add_argument("--seconds", type=float, default=3.0, help="measured time of a row, after 1 s of warm-up (3)")
 
 
 def main(options: argparse.Namespace) -> None:

@@ -1,4 +1,7 @@
-"""Real faults under load: python scripts/chaos [ROW] [OPTIONS]; --help lists the rows. Status 1 for any finding."""
+"""Tests with real faults under load: python scripts/chaos [ROW] [OPTIONS]. --help lists the rows.
+
+The status is 1 after any finding.
+"""
 
 import sys
 from pathlib import Path

@@ -1,11 +1,11 @@
-"""Breaks clusters of real processes at random under load, and says what their clients saw; status 1 for any finding.
+"""Random faults in clusters of real processes under load, and what clients saw; status 1 for any finding.
 
-A seed gives the faults and the choices of the clients, not their interleaving. Each round is a fresh cluster
-with some faults, then everything heals, is drained, judged, and the members' rows are compared. A finding
-leaves the history of all clients and the members' logs, and their path is printed.
+A seed fixes the faults and the choices of the clients, but not their interleaving. Each round starts a fresh cluster
+and some faults. Then everything heals, the queues are drained, the clients' histories are checked, and the members'
+rows are compared. After a finding the program keeps all histories and the members' logs, and prints their path.
 
 With --clocks each member has clocks of its own: the boot-time clock runs fast or slow, the wall clock is hours off
-and jumps. Then members are never killed down to a minority: the rest would go by wall clocks, as documented.
+and jumps. Then a majority is never killed at once: the members would go by their wall clocks, as documented.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from tests.system.cluster.load import Load, Verdict
 from tests.system.durability.chaos import now_us
 from tests.system.durability.verdict import NAMES
 
-FAULTS_A_ROUND = 8  # then everything is drained and judged, so that a finding is not far from its cause
+FAULTS_A_ROUND = 8  # few, so a finding is close to its cause
 FAULT_S = (0.5, 6.0)
 VISIBILITY_S = (1, 6)
 HOUR_MS = 3_600_000
@@ -35,7 +35,7 @@ BETWEEN = (50, 200)  # acknowledged writes between two faults
 
 
 class Round(Struct):
-    """What happened to one cluster. ``gaps_ms``: by fault, the longest time without an acknowledged write."""
+    """One cluster and what happened to it. ``gaps_ms``: by fault, the longest times without an acknowledged write."""
 
     seed: int
     count: int
@@ -49,7 +49,7 @@ class Round(Struct):
 
 
 class Breaker:
-    """Faults by name; each leaves the cluster as it will be judged: healed, all members up."""
+    """The faults by name. After each fault the cluster is healed and all members run."""
 
     def __init__(self, cluster: Cluster, random: Random) -> None:
         self.cluster = cluster
@@ -58,7 +58,7 @@ class Breaker:
         names += ("isolate_master", "isolate_follower", "split", "deaf", "mute", "unmet", "swallow", "slow", "flap")
         if cluster.skews:
             names += ("jump_wall",)
-        elif not cluster.memory:  # else nobody would be left who knows anything
+        elif not cluster.memory:  # a majority in memory only would lose everything
             names += ("kill_all", "kill_majority")
         self.faults: dict[str, Callable[[], None]] = {name: getattr(self, name) for name in names}
 
@@ -92,7 +92,7 @@ class Breaker:
         self.kill(self.cluster.names())
 
     def jump_wall(self) -> None:
-        """While it runs, and it starts again by the new time."""
+        """Move a member's wall clock while it runs, then kill and restart it."""
         name = self.random.choice(self.cluster.names())
         self.cluster.turn(name, wall_ahead_ms=self.random.randint(*WALL_AHEAD_MS))
         self.last()
@@ -149,7 +149,7 @@ class Breaker:
         self.half(deaf=False)
 
     def unmet(self) -> None:
-        """Two that cannot meet; others see both."""
+        """Cut the link between two members that both reach all others."""
         self.cluster.cut(*self.random.sample(self.cluster.names(), 2))
         self.last()
         self.cluster.heal()
@@ -177,11 +177,11 @@ class Breaker:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--minutes", type=float, default=10, help="no round begins after them (10)")
-    parser.add_argument("--seed", type=int, help="of the first round; without it a random one")
-    parser.add_argument("--faults", type=int, default=FAULTS_A_ROUND, help="a round (8)")
-    parser.add_argument("--only", metavar="FAULT,...", help="these faults and no others")
-    parser.add_argument("--clocks", action="store_true", help="fast, slow, hours off and jumping")
+    parser.add_argument("--minutes", type=float, default=10, help="time after which no round begins (10)")
+    parser.add_argument("--seed", type=int, help="seed of the first round (random)")
+    parser.add_argument("--faults", type=int, default=FAULTS_A_ROUND, help="faults in a round (8)")
+    parser.add_argument("--only", metavar="FAULT,...", help="only these faults")
+    parser.add_argument("--clocks", action="store_true", help="clocks that are fast, slow, hours off, or jump")
 
 
 def main(options: argparse.Namespace) -> int:
@@ -218,7 +218,7 @@ def one_round(seed: int, faults: int, only: list[str], clocks: bool) -> Round:
 
 
 def skewed(count: int, random: Random) -> tuple[Skew, ...]:
-    """Of as many members."""
+    """Return random clocks for so many members."""
     spans = DRIFT_PPM, BOOT_AHEAD_MS, WALL_AHEAD_MS
     return tuple(Skew(*(random.randint(*span) for span in spans)) for _ in range(count))
 
@@ -248,7 +248,7 @@ def tell(done: Round, directory: Path) -> None:
     if done.verdict is not None:
         done.verdict.keep(directory / "history.jsonl")
         print(done.verdict.evidence(), flush=True)
-    print(f"  all of it in {directory}", flush=True)
+    print(f"  histories and logs are in {directory}", flush=True)
 
 
 def judge(rounds: list[Round]) -> int:

@@ -1,6 +1,7 @@
-"""Flips bits and cuts files of a stopped server's directory, and says what was lost; status 1 for any finding.
+"""Flipped bits and cut files in a stopped server's directory, and what was lost; status 1 for any finding.
 
-Each trial starts a server on a damaged copy, repairs it where it refuses, reads everything, goes on and starts again.
+Each trial starts a server on a damaged copy. If the server refuses, the trial repairs the copy. Then it reads all
+messages, sends more, and starts the server again.
 """
 
 import argparse
@@ -12,9 +13,9 @@ from tests.system.durability import damage
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--flips", type=int, default=500)
-    parser.add_argument("--cuts", type=int, default=200)
-    parser.add_argument("--seed", type=int, help="without it a random one")
+    parser.add_argument("--flips", type=int, default=500, help="trials with a flipped bit (500)")
+    parser.add_argument("--cuts", type=int, default=200, help="trials with a cut file (200)")
+    parser.add_argument("--seed", type=int, help="seed of the damage (random)")
 
 
 def main(options: argparse.Namespace) -> int:
@@ -29,7 +30,8 @@ def main(options: argparse.Namespace) -> int:
             lossy = sum(1 for outcome in outcomes if outcome.lost and not outcome.finding)
             whole = len(outcomes) - lossy - len(findings)
             print(
-                f"seed {seed}: {trials} {what}: {whole} all there, {lossy} lost what was told, {len(findings)} findings"
+                f"seed {seed}: {trials} {what}: {whole} lost nothing, {lossy} lost only what the server reported, "
+                f"{len(findings)} findings"
             )
             print(damage.summary(outcomes), flush=True)
             found += len(findings)

@@ -1,14 +1,14 @@
-"""Consumers of a group that pause, die, join and leave all the time: never two holders, no write with an old token.
+"""Consumers of a group that pause, die, join and leave: never two holders, never a write with an old token.
 
 Three parts, each with a fresh cluster of three real processes with sync on:
 
-pauses    three consumers as processes write to a file that the token guards; they are stopped for up to 3.5 s and
-          continued, with a session of 2 s, and each twentieth time killed and started anew
-soak      seven consumers, one of which joins or leaves each second; the master is killed every 20 s
-measure   how long after a clean leave, and after a kill, others hold what a consumer had
+pauses    Three processes are consumers and write to a file that the token guards. Their session lasts 2 s. They are
+          stopped for up to 3.5 s and continued. Every twentieth time one is killed and started again.
+soak      There are about seven consumers. One joins or leaves each second, and the master is killed every 20 s.
+measure   How long it takes after a clean leave, and after a kill, until others hold what a consumer had.
 
-What the consumers noted is judged by the checker of groups. Prints a line for each part; status 1 if there was a
-finding or a stale write. The directories are kept then.
+The checker of groups checks what the consumers noted. The program prints a line for each part. After a finding or a
+stale write its status is 1, and it keeps the directories.
 """
 
 import argparse
@@ -23,11 +23,11 @@ KILL_EACH_S = 20
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--pauses", type=int, default=1_000, help="0 leaves them out")
-    parser.add_argument("--minutes", type=float, default=10, help="of the soak; 0 leaves it out")
-    parser.add_argument("--leaves", type=int, default=100, help="that are measured; 0 leaves them out")
-    parser.add_argument("--kills", type=int, default=10, help="that are measured; 0 leaves them out")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--pauses", type=int, default=1_000, help="pauses of consumers (1000); 0: no such part")
+    parser.add_argument("--minutes", type=float, default=10, help="length of the soak (10); 0: no such part")
+    parser.add_argument("--leaves", type=int, default=100, help="clean leaves to measure (100)")
+    parser.add_argument("--kills", type=int, default=10, help="kills to measure (10)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the faults (1)")
 
 
 def main(options: argparse.Namespace) -> int:
@@ -67,7 +67,7 @@ def soaked(cluster: Cluster, minutes: float, seed: int) -> bool:
 
 
 def measured(cluster: Cluster, leaves: int, kills: int) -> bool:
-    """Print how long others had to wait; what is too long is for the reader to judge."""
+    """Print how long other consumers had to wait. There is no bound: the reader decides what is too long."""
     if leaves:
         _print("after a clean leave", soak.leaving_takes(cluster, cluster.directory / "leaves", leaves))
     if kills:

@@ -1,6 +1,6 @@
-"""Kills a durable server under load, many times, and says what its clients lost; status 1 for any finding.
+"""Kills of a durable server under load, and what its clients lost; status 1 for any finding.
 
-A finding leaves the history of all clients beside the data directory, and its path is printed.
+After a finding the program keeps the history of all clients next to the data directory, and prints the path.
 """
 
 import argparse
@@ -13,14 +13,14 @@ from tests.system.durability import chaos
 from tests.system.durability.server import Server
 from tests.system.durability.verdict import NAMES
 
-KILLS_A_ROUND = 50  # then everything is drained and judged, so that a finding is not far from its cause
+KILLS_A_ROUND = 50  # after so many the queues are drained and checked, so a finding is close to its cause
 IN_FLIGHT_MIN = 0.3
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--seed", type=int, help="of the first round; without it a random one")
-    parser.add_argument("--clients", type=int, default=chaos.CLIENTS)
+    parser.add_argument("--kills", type=int, default=200, help="kills in all (200)")
+    parser.add_argument("--seed", type=int, help="seed of the first round (random)")
+    parser.add_argument("--clients", type=int, default=chaos.CLIENTS, help="clients (%(default)s)")
 
 
 def main(options: argparse.Namespace) -> int:
@@ -41,7 +41,7 @@ def one_round(seed: int, kills: int, clients: int) -> chaos.Verdict:
     print(verdict.line(), flush=True)
     if verdict.findings:
         verdict.keep(directory / "history.jsonl")
-        print(f"{verdict.evidence()}\nall of it in {directory}", flush=True)
+        print(f"{verdict.evidence()}\nhistory and data are in {directory}", flush=True)
     else:
         shutil.rmtree(directory)
     return verdict

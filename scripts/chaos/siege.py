@@ -1,15 +1,15 @@
-"""Sends extreme calls to all entry points of a cluster; exits with status 1 where the cluster breaks a rule.
+"""Extreme calls to all entry points of a cluster; status 1 if the cluster breaks a rule.
 
-Three members and a proxy take calls of every action and route, with values at and beyond every bound. The calls come by
-JSON, Query, REST and the operators' port. Meanwhile a bystander sends, receives and deletes messages of its own at each
-member, and a control measures the machine's own noise. After each phase the members' rows are compared, and all members
-are killed and started again. At the end a learner joins, and a backup is restored into a server of its own.
+Three members and a proxy get calls of every action and route, with values at and beyond every bound. The calls use
+JSON, Query, REST and the operators' port. Meanwhile a bystander sends, receives and deletes its own messages at each
+member, and a control process measures the machine's own noise. After each phase the members' rows are compared, and all
+members are killed and started again. At the end a learner joins, and a backup is restored into a separate server.
 
     python scripts/chaos siege --minutes 60 --seed 1
     python scripts/chaos siege --replay DIR/off-0/worker*.calls
 
-The choices come from the seed, the times and the order of answers do not. Each worker logs its last calls, so that
---replay can send them again to a fresh cluster.
+The seed fixes the choices, but not the times and the order of answers. Each worker logs its last calls, and --replay
+sends them again to a fresh cluster.
 """
 
 import argparse
@@ -67,7 +67,7 @@ class Besieged(Cluster):
 
 
 class Watch(threading.Thread):
-    """A check each second: which member is the master, whether a member has ended, and how large each one is."""
+    """A thread that checks each second: which member is master, whether one has ended, and how large each one is."""
 
     def __init__(self, cluster: Cluster, proxy: Member, verdict: Verdict) -> None:
         super().__init__(daemon=True)
@@ -118,11 +118,11 @@ class Watch(threading.Thread):
                 if answer.status >= 500:
                     self._verdict.note(rules.FAILURES, f"/metrics of {member.name}: {answer.status}")
         except OSError:
-            return  # the process has just ended, or is busy: the next round or the answers to calls show it
+            return  # The process has just ended, or is busy. The next round or the answers to calls will show it.
 
 
 class Siege:
-    """One cluster, open or with signatures, from its start to its end."""
+    """One cluster from its start to its end, with or without signatures."""
 
     def __init__(self, options: argparse.Namespace, mode: str, verdict: Verdict, directory: Path) -> None:
         self.options, self.mode, self.verdict = options, mode, verdict
@@ -149,7 +149,7 @@ class Siege:
         self.bystander_slowest_s = self.noise_s = 0.0
 
     def run(self, seconds: float, replay: list[Request]) -> None:
-        """Load the cluster for so long, or with the calls of a replay; then let it start again, grow and restore."""
+        """Load the cluster for some time, or with the calls of a replay. Then restart it, add a member, and restore."""
         phases = 1 if replay else max(1, round(seconds / PHASE_S))
         with hooked() as hook:
             try:
@@ -192,7 +192,10 @@ class Siege:
             member.kill9()
 
     def _judge_and_restart(self, phase: int, *, is_last: bool) -> bool:
-        """Compare the members; kill all and start them again, in the other build if there is one."""
+        """Compare the members, kill all and start them again, in the other build if there is one.
+
+        Return whether they started.
+        """
         self._try_equal("after the load")
         self._kill()
         if is_last:
@@ -209,7 +212,7 @@ class Siege:
         return True
 
     def _try_equal(self, when: str) -> None:
-        """Have the members compared, again and again while one of them cannot be asked."""
+        """Compare the members' rows. Try again while one of them does not answer; note a difference."""
         output = ""
 
         def is_compared() -> bool:
@@ -231,7 +234,7 @@ class Siege:
         self._try_equal("with a fourth member")
 
     def _restore(self) -> None:
-        """Start a server of its own from the backup, send it orders of tests, kill it, and start it again."""
+        """Start a separate server from the backup, send it calls of the testing pages, kill it, and start it again."""
         single = Besieged(
             self.directory / "restored", 1, extra=(*self.extra, "--cluster-name", "restored"), token=self.keys.token,
             environment={"ELASTICQ_TESTING__ENABLED": "true"},
@@ -239,12 +242,12 @@ class Siege:
         try:
             _elasticq("restore", self.directory / "backup", single["n1"].data)
             single.start()
-            orders = generated(self._world("orders of tests", ""), TESTING)
+            orders = generated(self._world("testing calls", ""), TESTING)
             ring = Ring(self.directory / "restored" / "worker0.calls")
             worker = Worker(itertools.islice(orders, TESTING_CALLS), lambda *_: single["n1"].port, self.keys, ring)
             worker.run()
             self._note(worker)
-            assert single["n1"].is_running(), f"orders of tests ended the restored server: {_end_of(single['n1'])}"
+            assert single["n1"].is_running(), f"testing calls ended the restored server: {_end_of(single['n1'])}"
             single.kill9("n1")
             single.start()
         finally:
@@ -256,7 +259,7 @@ class Siege:
         return World(Random(f"{self.options.seed}/{self.mode}/{name}"), self.accounts, hook)
 
     def _prepare(self, hook: str) -> None:
-        """Make the queues, topics and groups that calls are about."""
+        """Make the queues, topics and groups that the calls use."""
         connection = Connection(self.cluster["n1"].port, self.keys)
         world = self._world("set up", hook)
         for account in self.accounts:
@@ -283,7 +286,7 @@ class Siege:
             )  # fmt: skip
 
     def _load(self, phase: int, seconds: float, hook: str, replay: list[Request]) -> None:
-        """Let the workers, the bystander and the control run, and note what they saw."""
+        """Run the workers, the bystander and the control; note what they saw."""
         marks = {member.name: member.log.stat().st_size for member in self.cluster.members.values()}
         watch = Watch(self.cluster, self.proxy, self.verdict)
         workers = list(self._workers(phase, hook, replay, watch))
@@ -316,7 +319,7 @@ class Siege:
         print(f"{self.mode}, phase {phase + 1}: {sum(self.statuses.values())} answers so far", flush=True)
 
     def _part(self, file: Path, watch: Watch) -> None:
-        """Store what is nested as deep as each member takes it, for the next start to read."""
+        """Store documents nested as deeply as each member accepts. The next start must read them."""
         world = self._world("parting", "")
         worker = Worker(parting(world), watch.find_port, self.keys, Ring(file), world=world)
         worker.run()
@@ -388,7 +391,7 @@ def _end_of(member: Member) -> str:
 
 
 class _Reader(threading.Thread):
-    """Reads what a process writes until its end."""
+    """A thread that reads what a process writes until its end."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         super().__init__(daemon=True)
@@ -408,38 +411,40 @@ def _helper(name: str, *arguments: str) -> "subprocess.Popen[str]":
 
 
 def _elasticq(*words: str | Path) -> None:
-    """Run a command of elasticq. Raises AssertionError with what it wrote where it fails."""
+    """Run a command of elasticq. Raise AssertionError with its output if it fails."""
     command = [sys.executable, "-m", "elasticq", *map(str, words)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
     assert done.returncode == 0, f"{words}: {done.returncode} {done.stdout[-500:]} {done.stderr[-1_500:]}"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--minutes", type=float, default=10, help="of load, in all (10)")
-    parser.add_argument("--seed", type=int, help="without it a random one")
-    parser.add_argument("--auth", choices=("off", "strict"), help="one kind of cluster; without it one after the other")
+    parser.add_argument("--minutes", type=float, default=10, help="time under load, in all (10)")
+    parser.add_argument("--seed", type=int, help="seed of the calls (random)")
+    parser.add_argument(
+        "--auth", choices=("off", "strict"), help="only this kind of cluster (both, one after the other)"
+    )
     parser.add_argument(
         "--compiled",
         choices=("auto", "no"),
         default="auto",
-        help="start every second time compiled, if there is a build",
+        help="no: never use compiled modules; auto: at every second start, if there are any (auto)",
     )
     parser.add_argument("--workers", type=int, default=4, help="threads that send calls (4)")
-    parser.add_argument("--pause-ms", type=float, default=15, help="of a worker between two calls, on average (15)")
+    parser.add_argument("--pause-ms", type=float, default=15, help="mean pause of a worker between two calls (15)")
     parser.add_argument(
-        "--slow-ms", type=float, default=SLOW_MS, help="of a call of the bystander, beyond the noise (250)"
+        "--slow-ms", type=float, default=SLOW_MS, help="bound of a bystander's call, in addition to the noise (250)"
     )
     parser.add_argument(
-        "--only", default="", metavar="REGEX", help="calls of entry points whose names it matches, such as rest:"
+        "--only", default="", metavar="REGEX", help="only entry points whose names match, such as rest:"
     )
     parser.add_argument(
-        "--replay", type=Path, nargs="+", metavar="FILE", default=[], help="send the logged calls of workers"
+        "--replay", type=Path, nargs="+", metavar="FILE", default=[], help="send the logged calls of these files"
     )
 
 
 def main(options: argparse.Namespace) -> int:
     options.seed = SystemRandom().randrange(1_000_000) if options.seed is None else options.seed
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and so by the end of the clusters
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the exit ends the clusters
     if options.compiled == "no":
         os.environ["ELASTICQ_PURE"] = "1"
     replay = list(replayed(options.replay))
@@ -457,5 +462,5 @@ def main(options: argparse.Namespace) -> int:
         return 0
     lines = [f"{rule}: {evidence}" for rule, found in verdict.findings.items() for evidence in found]
     (directory / "findings.txt").write_text("\n".join(lines), errors="backslashreplace")
-    print(f"all of it in {directory}")
+    print(f"findings and logs are in {directory}")
     return 1

@@ -1,8 +1,8 @@
-"""Runs a mix of legal, illegal and rude calls against a server and prints what memory it holds before and after.
+"""Memory of a server before and after a mix of legal, illegal and rude calls; status 1 if it grew too much.
 
-Before: after a minute of the mix, so that all that is loaded when first needed is there. After: the queues are
-deleted and the clock is turned on, so that what is remembered for a time is over. Fails where the difference is
-more than --rise-mb. A line each minute says how the server is while it works.
+The first figure is taken after a minute of the mix, when the server has loaded everything that it loads at first use.
+Before each figure the queues are deleted and the testing clock is advanced, so everything remembered for a time ends.
+The program fails if the difference is more than --rise-mb. It prints a line each minute while the mix runs.
 
     python scripts/chaos soak --minutes 60
     python scripts/chaos soak --minutes 10 --durable
@@ -27,13 +27,13 @@ SERVER = [sys.executable, "-m", "elasticq", "server", "--port", "0", "--admin-po
 QUEUES = 20
 WARM_S = 60.0
 SETTLE_S = 30.0
-TURN_ON_S = 30 * 86_400  # beyond the retention of messages, leases and the history of calls
+TURN_ON_S = 30 * 86_400  # longer than the retention of messages, leases and the history of calls
 MIB = 1_048_576
 Members = dict[str, Any]
 
 
 class Client:
-    """One connection, opened when it is needed."""
+    """A client with one connection, which it opens when needed."""
 
     def __init__(self, host: str, port: int, seed: int, statuses: Counter[int]) -> None:
         self._address = host, port
@@ -51,7 +51,7 @@ class Client:
         return reader
 
     async def exchange(self, data: bytes) -> tuple[int, bytes]:
-        """The status and body of the one answer."""
+        """Send a request; return the status and body of its answer."""
         reader = await self.write(data)
         head = await reader.readuntil(b"\r\n\r\n")
         fields = dict(line.lower().split(b": ", 1) for line in head.split(b"\r\n")[1:-2])
@@ -63,7 +63,7 @@ class Client:
         return status, body
 
     async def call(self, action: str, members: Members | bytes, *headers: str) -> Members:
-        """By JSON, with an invocation id of its own; an empty answer where it is none."""
+        """Call an action by JSON with a new invocation id; return its result, or {} after an error."""
         body = members if isinstance(members, bytes) else json.dumps(members, ensure_ascii=False).encode()
         self._number += 1
         mark = f"amz-sdk-invocation-id: {id(self)}-{self._number}"
@@ -86,7 +86,7 @@ def _url(client: Client) -> str:
     return f"http://localhost/000000000000/soak-{client.random.randrange(QUEUES)}"
 
 
-# --- what is legal ---
+# --- legal calls ---
 
 
 async def send(client: Client) -> None:
@@ -137,11 +137,11 @@ async def look(client: Client) -> None:
     await client.exchange(_post("Content-Type: application/x-www-form-urlencoded\r\n", form))
 
 
-# --- what is not ---
+# --- illegal and rude calls ---
 
 
 async def fail(client: Client) -> None:
-    """Calls that the engine refuses, one after another."""
+    """Send calls that the engine refuses, one after another."""
     url, long = _url(client), "q" * client.random.choice([300, 10_000, 200_000])
     for action, members in (
         ("ReceiveMessage", {"QueueUrl": "nowhere"}),
@@ -156,7 +156,7 @@ async def fail(client: Client) -> None:
 
 
 async def exceed(client: Client) -> None:
-    """Requests that are longer, or hold more, than any may."""
+    """Send requests that are longer, or hold more, than any bound allows."""
     salt = f"{client.random.getrandbits(128):x}"
     await client.call("SendMessage", {"QueueUrl": _url(client), "MessageBody": salt * 40_000})
     await client.call("SendMessage", {"QueueUrl": f"http://{salt * 1_000}/000000000000/soak-1", "MessageBody": "x"})
@@ -169,7 +169,7 @@ async def exceed(client: Client) -> None:
 
 
 async def intrude(client: Client) -> None:
-    """What is no request, or none of SQS."""
+    """Send bytes that are no request, and requests of other services."""
     for data in (
         b"GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n",
         b"\0\1\2\r\n\r\n",
@@ -182,7 +182,7 @@ async def intrude(client: Client) -> None:
 
 
 async def walk_out(client: Client) -> None:
-    """In the middle of a head, a body, a wait, and before answers are read."""
+    """Close connections in the middle of a head, a body, and a wait, and before answers are read."""
     poll = json.dumps({"QueueUrl": _url(client), "WaitTimeSeconds": 20}).encode()
     lines = "Content-Type: application/x-amz-json-1.0\r\nX-Amz-Target: AmazonSQS.ReceiveMessage\r\n"
     pipelined = "GET /?Action=ReceiveMessage&VisibilityTimeout=0&QueueUrl=soak-1 HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -225,7 +225,7 @@ async def work(client: Client, until_s: float, only: str) -> None:
 
 
 async def soak(arguments: argparse.Namespace, url: str, pid: int) -> float:
-    """By how many MiB the server grew."""
+    """Run the whole soak; return by how many MiB the server grew."""
     address = urlsplit(url)
     host, port = address.hostname or "", address.port or 0
     statuses: Counter[int] = Counter()
@@ -244,8 +244,8 @@ async def soak(arguments: argparse.Namespace, url: str, pid: int) -> float:
         await asyncio.gather(*works)
 
     async def rest(operator: Client) -> float:
-        """Nothing is stored, and what is remembered for a time is over."""
-        operator.leave()  # it was idle for longer than a connection may be
+        """Delete all queues, advance the clock and wait; return the server's memory in MiB."""
+        operator.leave()  # the server has closed this idle connection
         for number in range(QUEUES):
             await operator.call("DeleteQueue", {"QueueUrl": f"soak-{number}"})
         await operator.exchange(_post("", json.dumps({"advance": TURN_ON_S}).encode(), "/_elasticq/clock"))
@@ -276,12 +276,14 @@ def _rss(pid: int) -> float:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--minutes", type=float, default=10)
-    parser.add_argument("--clients", type=int, default=50)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", default="", choices=[step.__name__ for step, _ in MIX], help="one kind of call")
-    parser.add_argument("--durable", action="store_true", help="with a data directory, not in memory")
-    parser.add_argument("--rise-mb", type=float, default=20, help="by how much memory may have grown")
+    parser.add_argument("--minutes", type=float, default=10, help="length of the mix after the first minute (10)")
+    parser.add_argument("--clients", type=int, default=50, help="connections (50)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the calls (1)")
+    parser.add_argument(
+        "--only", default="", choices=[step.__name__ for step, _ in MIX], help="send only this kind of call"
+    )
+    parser.add_argument("--durable", action="store_true", help="use a data directory instead of memory")
+    parser.add_argument("--rise-mb", type=float, default=20, help="MiB by which the memory may grow (20)")
 
 
 def main(arguments: argparse.Namespace) -> int:

@@ -1,17 +1,18 @@
-"""Kills processes of real Spark jobs that read a queue, many times, and says what was lost or came twice; 1 for any.
+"""Kills of processes of real Spark jobs that read a queue, and what was lost or doubled; status 1 for any finding.
 
-A round is a fresh job, reading from a durable server or from a cluster of three while messages are sent, and a
-menu of kills in random order; then the queue is drained and the sink compared with what was sent. A round's job:
+Each round starts a fresh job. The job reads from a durable server, or from a cluster of three, while messages are sent
+and a menu of kills happens in random order. Then the queue is drained, and the sink is compared with what was sent.
+There are four jobs:
 
 - local: the file sink on local[2]
 - executors: the same on two executor JVMs (local-cluster)
-- cluster: the same, and elasticq's master is killed too
+- cluster: as local, reading from a cluster of elasticq whose master is killed too
 - actions: foreachBatch with two actions on each batch
 
-A kill counts as inside a read when a process that it killed was in ``read()`` of the source: it had begun with a
-share of a batch and not handed all of it to Spark. That is sure and no guess: the processes are stopped (SIGSTOP)
-before it is looked up. Reads are slowed down (100 ms after each receive of 10 messages) so that there is
-something to hit. Kills of the source process or of a master while some worker reads are counted beside them.
+A kill is inside a read if a killed process was in ``read()`` of the source: it had begun its part of a batch and had
+not handed all of it to Spark. That is certain, because the program stops the processes (SIGSTOP) before it checks.
+Reads are slowed down by 100 ms after each receive of 10 messages, so that kills hit them. Kills of the source process
+or of a master while some worker reads are counted separately, as kills next to a read.
 """
 
 import argparse
@@ -44,7 +45,7 @@ SHAPES: dict[str, dict[str, Any]] = {
     "cluster": READS,
     "actions": READS | {"sink": "actions"},
 }
-# A job that has to start anew costs most of the time, so there is less of that.
+# Kills after which a job must start again take the longest, so there are fewer of them.
 MENUS: dict[str, dict[str, int]] = {
     "local": {"reader": 60, "worker": 6, "source": 10, "driver": 2, "committing": 2},
     "executors": {"reader": 28, "worker": 3, "executor": 6, "source": 2, "driver": 1},
@@ -70,7 +71,7 @@ class Round:
 
 
 class Killer:
-    """Kills by name, in one job."""
+    """The kills of one job, by name."""
 
     def __init__(self, done: Round, job: Job, cluster: Cluster | None, random: Random) -> None:
         self.done, self.job, self.cluster, self.random = done, job, cluster, random
@@ -111,7 +112,7 @@ class Killer:
 
 @contextmanager
 def single(directory: Path) -> Iterator[tuple[str, str, None]]:
-    """Endpoint, queue, and no cluster."""
+    """Run a durable server; yield its endpoint, the queue's URL, and None for the cluster."""
     server = Server(directory / "data", directory / "stderr", environment={"ELASTICQ_ADMIN__PORT": "0"})
     server.start()
     try:
@@ -172,7 +173,7 @@ def tell(done: Round, directory: Path) -> None:
         print(f"  failed: {done.failure}")
     if done.verdict is not None:
         print(f"  lost {done.verdict.lost[:20]}, duplicated {dict(list(done.verdict.doubled.items())[:20])}")
-    print(f"  all of it in {directory}", flush=True)
+    print(f"  all files of the round are in {directory}", flush=True)
 
 
 def judge_all(rounds: list[Round], seconds: float) -> int:
@@ -184,11 +185,11 @@ def judge_all(rounds: list[Round], seconds: float) -> int:
         inside += done.inside
         during += done.during
     for kind, times in kills.most_common():
-        print(f"{kind}: {times} kills, {inside[kind]} inside a read, {during[kind]} beside one")
+        print(f"{kind}: {times} kills, {inside[kind]} inside a read, {during[kind]} next to one")
     verdicts = [done.verdict for done in rounds if done.verdict is not None]
     print(
         f"all: {len(rounds)} rounds, {kills.total()} kills, {inside.total()} inside a read,"
-        f" {during.total()} more beside one, {sum(done.reads.again for done in rounds)} reads run again;"
+        f" {during.total()} more next to one, {sum(done.reads.again for done in rounds)} reads run again;"
         f" {sum(verdict.sent for verdict in verdicts)} messages sent,"
         f" {sum(len(verdict.lost) for verdict in verdicts)} lost,"
         f" {sum(len(verdict.doubled) for verdict in verdicts)} duplicated,"
@@ -200,16 +201,21 @@ def judge_all(rounds: list[Round], seconds: float) -> int:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--kills", type=int, default=200, help="rounds begin until there were so many (200)")
-    parser.add_argument("--minutes", type=float, default=60, help="no kill after them, whatever --kills says (60)")
-    parser.add_argument("--seed", type=int, help="of the first round; without it a random one")
-    parser.add_argument("--only", choices=list(SHAPES), action="append", help="these jobs and no others")
+    parser.add_argument("--kills", type=int, default=200, help="kills after which no round begins (200)")
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=60,
+        help="time after which nothing is killed, even if --kills is not reached (60)",
+    )
+    parser.add_argument("--seed", type=int, help="seed of the first round (random)")
+    parser.add_argument("--only", choices=list(SHAPES), action="append", help="only this job; may be repeated")
 
 
 def main(options: argparse.Namespace) -> int:
     seed = SystemRandom().randrange(1_000_000) if options.seed is None else options.seed
     print(f"seed {seed}", flush=True)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and so by the ends of all that was begun
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the exit runs every cleanup
     began_s = time.monotonic()
     end_s = began_s + options.minutes * 60
     shapes = options.only or list(SHAPES)

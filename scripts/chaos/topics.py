@@ -1,9 +1,9 @@
-"""Kills the master again and again under 200 publishes a second to five queues: 0 partial, 0 lost, 0 doubled.
+"""Kills of the master under 200 publishes a second to five queues: none may be partial, lost or doubled.
 
-A cluster of three real processes with sync on. Publishers ask all members and repeat what was not answered under the
-same invocation id. After each kill the queues are emptied and judged, and the killed member comes back. Prints a line
-for each kill and the sum; status 1 if any publish was in some queues only, in none though it was answered, or in one
-twice. The members' directories are kept then.
+The cluster has three real processes with sync on. Publishers call all members, and repeat an unanswered publish under
+the same invocation id. After each kill the queues are drained and checked, and the killed member starts again.
+The program prints a line for each kill and the sum. A publish is a finding if only some queues have it, if it was
+answered and no queue has it, or if one queue has it twice. Then the status is 1, and the directories are kept.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from tests.system.cluster.publishing import Publishing, kill_master
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--kills", type=int, default=50, help="kills of the master (50)")
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -22,7 +22,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def kill_masters(cluster: Cluster, kills: int) -> bool:
-    """Whether any publish was partial, lost or doubled."""
+    """Return whether any publish was partial, lost or doubled."""
     sums = [0, 0, 0, 0, 0]
     Publishing.prepare(cluster)
     for kill in range(1, kills + 1):

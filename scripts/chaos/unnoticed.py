@@ -1,20 +1,22 @@
-"""What programs with plain boto3 at its defaults see while masters are killed and members restart: it shall be nothing.
+"""Faults that programs with plain boto3 at its defaults must not notice: masters are killed, members restart.
 
-Clusters of three real processes with sync on. Programs go through one member, which stays up, unless said otherwise.
+The clusters have three real processes with sync on. Unless a part says otherwise, programs call one member, which
+stays up.
 
 1. The master, always another member, is killed by kill -9 again and again. Then all members restart one after
-   another; that one restarts below a supervisor, which keeps its port open.
-2. With messages at a fixed rate, in and out, the master is killed every ten seconds.
-3. The master is killed, or cut off from the others, under 99 groups of a FIFO queue.
-4. A proxy cuts the replies of calls, of every action, through a follower and through the master; then again while the
-   master is killed. Each call has one effect, and its second attempt gets the reply of the first.
-5. The master is killed or cut off while programs go through a proxy only.
-6. All members are gone for a while. Programs that use elasticq.client.wrap see nothing of it; plain ones get a clear
-   error, and nothing that was refused appears later.
+   another. The member that the programs call restarts under a supervisor, which keeps its port open.
+2. Messages are sent and received at a fixed rate, and the master is killed every ten seconds.
+3. The master is killed, or cut off from the others, while programs use a FIFO queue of 99 groups.
+4. A proxy cuts the replies of calls of every action, through a follower and through the master. Then it does so
+   while the master is killed. Each call has one effect, and its second attempt gets the reply of the first.
+5. The master is killed or cut off while programs call only a proxy.
+6. All members are down for a while. Programs that use elasticq.client.wrap notice nothing. Plain ones get a clear
+   error, and no refused message appears later.
 
-Prints the distribution of the longest times without an answered call, and of the slowest calls, in ms (of a receive
-its own wait of up to a second is part), and at how many faults calls other than receives were under way. Status 1
-after any exception, and for any message that was lost, sent twice, out of order, or back after its delete.
+The program prints two distributions in ms: the longest times without an answered call, and the slowest calls. The time
+of a receive includes its own wait of up to a second. It also prints at how many faults calls other than receives were
+under way. The status is 1 after any exception, and if a message was lost, doubled, out of order, or received after its
+delete.
 """
 
 import argparse
@@ -40,11 +42,11 @@ CUT_AT_ONCE = 4  # programs
 CUT_KILLS = 3
 
 Fault = Callable[[Cluster], tuple[str, float]]
-"""Returns the member that it struck, and when, in monotonic seconds."""
+"""It returns the member that it hit, and when, in monotonic seconds."""
 
 
 class Seen(NamedTuple):
-    """At one fault: the longest time without an answered call, the longest call, and calls under way at its moment."""
+    """The figures of a fault: longest time without an answered call, longest call, and calls under way at its moment."""
 
     gap_s: float
     longest_s: float
@@ -54,13 +56,15 @@ class Seen(NamedTuple):
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kills", type=int, default=50, help="kill -9 of the master (50)")
     parser.add_argument("--restarts", type=int, default=10, help="rolling restarts by SIGTERM (10)")
-    parser.add_argument("--minutes", type=float, default=10, help="of a kill every ten seconds at a fixed rate (10)")
-    parser.add_argument("--rate", type=float, default=200, help="messages a second in these minutes (200)")
+    parser.add_argument(
+        "--minutes", type=float, default=10, help="length of part 2, with a kill every ten seconds (10)"
+    )
+    parser.add_argument("--rate", type=float, default=200, help="messages a second in part 2 (200)")
     parser.add_argument("--ordered", type=int, default=20, help="masters killed or cut off under FIFO groups (20)")
     parser.add_argument("--cut", type=int, default=1_000, help="replies to cut (1000)")
-    parser.add_argument("--proxied", type=int, default=20, help="masters killed or cut off, seen through a proxy (20)")
-    parser.add_argument("--off", type=float, default=90, help="seconds for which all members are gone (90)")
-    parser.add_argument("--memory", action="store_true", help="members keep messages in memory only, in 1 to 5")
+    parser.add_argument("--proxied", type=int, default=20, help="masters killed or cut off behind a proxy (20)")
+    parser.add_argument("--off", type=float, default=90, help="seconds during which all members are down (90)")
+    parser.add_argument("--memory", action="store_true", help="members store messages in memory only, in parts 1 to 5")
 
 
 def main(options: argparse.Namespace) -> int:
@@ -81,7 +85,7 @@ def main(options: argparse.Namespace) -> int:
     return max(each, default=0)
 
 
-# Each is true for anything that was noticed.
+# Each part returns whether a program noticed anything.
 
 
 def kills_and_restarts(cluster: Cluster, options: argparse.Namespace) -> bool:
@@ -140,7 +144,10 @@ def cut_replies(cluster: Cluster, cuts: int) -> bool:
 
 
 def cut_at(cluster: Cluster, names: list[str], cuts: int, what: str, meanwhile: Callable[[], None]) -> bool:
-    """A program through each of these members, and ``meanwhile`` beside them."""
+    """Run a program through each of these members, and ``meanwhile`` at the same time.
+
+    Return whether a program ended by an error or a reply differs.
+    """
     with ThreadPoolExecutor() as pool:
         each = -(-cuts // len(names))
         running = [
@@ -167,8 +174,8 @@ def off(cluster: Cluster, off_s: float) -> bool:
         refused = len(programs.refused_between(*dark_s))
         findings = programs.judge(dark_s)
     print(
-        f"all off for {off_s:.0f} s: {len(programs.patient_sent)} patient sends, {len(programs.plain)} plain ones, "
-        f"{refused} of them refused while no log could be written",
+        f"all members down for {off_s:.0f} s: {len(programs.patient_sent)} patient sends, "
+        f"{len(programs.plain)} plain ones, {refused} of them refused while no log could be written",
         flush=True,
     )
     for text, count in programs.refused.most_common():
@@ -177,11 +184,11 @@ def off(cluster: Cluster, off_s: float) -> bool:
     return not findings.are_none
 
 
-# Their steps.
+# Steps of the parts.
 
 
 def once(cluster: Cluster, plain: Plain, fault: Fault) -> Seen:
-    """All is well again."""
+    """Cause a fault, heal the cluster and wait until it is ready; return what the programs saw."""
     plain.wait_for(CALLS_BETWEEN)
     name, at_s = fault(cluster)
     plain.wait_for(CALLS_BETWEEN)
@@ -210,7 +217,7 @@ def isolate(cluster: Cluster) -> tuple[str, float]:
 
 
 def isolate_any(cluster: Cluster) -> tuple[str, float]:
-    """Its links to other members stand, and nothing comes over them."""
+    """Cut the master off: its links to other members stay open, but carry nothing."""
     master, at_s = cluster.master(), time.monotonic()
     cluster.isolate(master)
     return master, at_s
@@ -256,7 +263,7 @@ def spread(times_s: list[float]) -> str:
 
 
 def tell(plain: Plain) -> bool:
-    """True for anything that was noticed."""
+    """Print what the programs saw; return whether they noticed anything."""
     verdict = plain.judge()
     print(f"{verdict.calls} calls, {verdict.sent} messages sent, {verdict.exceptions} exceptions", flush=True)
     for text, count in plain.exceptions.most_common():
