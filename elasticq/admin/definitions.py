@@ -55,7 +55,7 @@ class QueueDefinition(Struct, forbid_unknown_fields=True):
 
 
 class SubscriptionDefinition(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A subscription. account, region: of its subscriber, empty if they are the topic's."""
+    """A subscription. account, region: those of the subscriber; empty if they equal those of the topic."""
 
     protocol: Annotated[str, TOPIC_MEMBERS["Protocol"]]
     endpoint: Annotated[str, TOPIC_MEMBERS["Endpoint"]]
@@ -107,7 +107,7 @@ class Progress:
 
 
 class LoadFailed(NotExecuted):
-    """A load that ended at a definition that was refused. done: as in ``Progress``."""
+    """A load that stopped because a definition was refused. done: as in ``Progress``."""
 
     def __init__(self, error: NotExecuted, progress: Progress) -> None:
         super().__init__(error.status, error.code, f"{progress.at}: {error.message} Before that {progress}.")
@@ -115,7 +115,7 @@ class LoadFailed(NotExecuted):
 
 
 async def export(source: AdminSource) -> list[bytes]:
-    """Return the definitions as JSON, in parts. Raise NotExecuted if one cannot be read."""
+    """Return the definitions as JSON, in parts. Raise NotExecuted if a queue or topic cannot be read."""
     queues, pause = list[QueueDefinition](), Pause()
     for figures in source.queues():
         await pause()
@@ -213,7 +213,10 @@ async def load(source: AdminSource, body: bytes) -> Progress:
 
 
 async def _outlined(body: bytes) -> Definitions:
-    """Validate a whole file, and return it with its items undecoded. Raise NotExecuted if it is malformed."""
+    """Validate a definitions file. Return its lists of queues and topics, each item still as JSON.
+
+    Raise NotExecuted if the file is malformed or has another format number.
+    """
     pause = Pause()
     try:
         outline = _OUTLINE.decode(body)

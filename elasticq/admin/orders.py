@@ -1,4 +1,4 @@
-"""The parser of the body of POST /cluster/orders."""
+"""The parser of operators' orders to a cluster, such as adding a voter: the body of POST /cluster/orders."""
 
 from typing import Annotated, Final, Literal
 
@@ -9,7 +9,7 @@ from elasticq.node.orders import AddVoter, Order, RemoveVoter, ReplaceVoter, Tra
 
 
 class BadOrder(Exception):
-    """A body that is not a valid order. The text names the reason."""
+    """A request body that is not a valid operator's order. The exception's text is the reason."""
 
 
 class _Request(Struct, forbid_unknown_fields=True):

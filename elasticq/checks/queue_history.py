@@ -176,7 +176,7 @@ class QueueHistory:
                 self.advances.append(event)
 
     def _add_lease_change(self, change: LeaseChange) -> None:
-        """Note a change of leases, and a commit also as deletes.
+        """Record a change of leases. Record a commit also as deletes of its messages.
 
         Even a refused commit may have committed some of the leases.
         """
@@ -212,8 +212,7 @@ class QueueHistory:
                 message.deliveries.append(delivery)
 
     def _prolong(self, repeats: list[Receive]) -> None:
-        """Note that a receive with the same ReceiveRequestAttemptId restarts the visibility timeout of the repeated
-        messages."""
+        """Record a repeat of a receive (same ReceiveRequestAttemptId) as a new visibility timeout of each message."""
         for receive in repeats:
             for message in receive.messages:
                 for other in repeats:
@@ -264,10 +263,10 @@ class QueueHistory:
         )
 
     def early_us(self, from_us: int, by_us: int) -> int:
-        """Return how much earlier than by true time a timeout may end that began at ``from_us`` or later.
+        """Return how many us of true time too early a timeout may end, if it began at ``from_us`` or later.
 
-        This is the sum of rounding, the clock's gain between the two moments, its jump between them, and all advances
-        that may have had their effect there.
+        It is the sum of rounding, the clock's gain from ``from_us`` to ``by_us``, its jump between them, and all
+        AdvanceClock calls that may have taken effect between them.
         """
         advances = [each for each in self.advances if each.invoke_us <= by_us]
         late = [each for each in advances if each.outcome != "ok" or (each.complete_us or from_us) >= from_us]
@@ -278,18 +277,20 @@ class QueueHistory:
     def hidden_until_us(self, delivery: Delivery, by_us: int) -> int:
         """Return the earliest moment at which the message may be visible again, by the events until ``by_us``.
 
-        A change that completed while the message was certainly in flight sets the deadline. Some changes may have had
-        no effect: those of unknown outcome, and those that may have come after the deadline, where they succeed and do
-        nothing. Such a change counts only if it makes the deadline earlier.
+        A change of the visibility timeout sets a new deadline if it completed while the message was certainly in
+        flight. Other changes count only if they make the deadline earlier, because they may have had no effect. Their
+        outcome is unknown, or they may have come after the deadline. A change after the deadline succeeds and does
+        nothing.
 
-        A change of unknown outcome may take effect after a later one. Then the earliest of all counts. The same is true
-        for a change by another receive's handle, which also acts on the message of a standard queue.
+        A change of unknown outcome may take effect after a later change. So if there is one, the earliest deadline of
+        all changes counts. A change with another receive's handle also acts on the message of a standard queue. It,
+        too, counts only if it makes the deadline earlier.
         """
         taken_by = delivery.taken_by
         if taken_by.lease:
             lease_history = self.leases[taken_by.queue, taken_by.lease]
             return lease_history.deadline_us(by_us) - self.early_us(lease_history.began_us, by_us)
-        from_us = max(taken_by.invoke_us, taken_by.attempted_us)  # a retry restarts the timeout
+        from_us = max(taken_by.invoke_us, taken_by.attempted_us)  # a retried receive restarts the timeout
         bound_us = self.early_us(from_us, by_us)
         until_us = from_us + taken_by.visibility_ms * 1_000 - bound_us
         handle = delivery.message.receipt_handle
@@ -303,7 +304,7 @@ class QueueHistory:
         return min([until_us, *self._foreign_ends_us(delivery, by_us)])
 
     def _foreign_ends_us(self, delivery: Delivery, by_us: int) -> list[int]:
-        """Return the deadlines that changes by other handles of the message may have set."""
+        """Return the deadlines that changes with other receipt handles of the message may have set."""
         message, invoke_us = delivery.message, delivery.taken_by.invoke_us
         return [
             change.invoke_us + change.visibility_ms * 1_000 - self.early_us(change.invoke_us, by_us)

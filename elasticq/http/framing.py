@@ -236,7 +236,7 @@ class Framing(asyncio.Protocol, ABC):
             self._transport.pause_reading()
 
     def _count_buffers(self) -> bool:
-        """Report to the server context how much this connection buffers. Return False if that is more than it may."""
+        """Report to the server context how much this connection buffers. Return False if that is more than allowed."""
         size_bytes = len(self._buffer) + len(self._body) + self._waiting_bytes
         if self.slow_request is not None:
             size_bytes += len(self.slow_request[1])
@@ -247,7 +247,7 @@ class Framing(asyncio.Protocol, ABC):
         return self._context.buffer(old_bytes, size_bytes)
 
     def hold(self, size_bytes: int) -> None:
-        """Count the memory of a waiting request, or of aiohttp's reply until it is written. 0: stop counting it."""
+        """Set the bytes that count for a waiting request, or for a reply that aiohttp is writing; 0 for none."""
         self._waiting_bytes = size_bytes
         self._count_buffers()
 
@@ -310,7 +310,7 @@ class Framing(asyncio.Protocol, ABC):
         self._linger(self._context.responses.write(answer, self._context.responses.request_id(0), True))
 
     def _linger(self, response: bytes) -> None:
-        """Write a response, send FIN and keep reading for a moment.
+        """Write a response, send FIN (not under TLS), and keep reading for up to ``linger_ms``.
 
         Closing a socket with unread bytes resets the connection, and the client might never see the response.
         """
@@ -321,7 +321,7 @@ class Framing(asyncio.Protocol, ABC):
         self.deadline_ms = self._context.clock() + self._context.bounds.linger_ms
         if self._eof:
             self._transport.close()
-        elif not self._is_secure:  # under TLS the deadline ends it; "Connection: close" informs the client
+        elif not self._is_secure:  # under TLS the client closes, or expire() at the deadline
             self._transport.write_eof()
 
     def _end(self) -> None:

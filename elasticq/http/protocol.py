@@ -278,7 +278,7 @@ class SqsProtocol(Framing):
         began_s: float,
         body: bytes = b"",
     ) -> None:
-        """Answer an error that was found before or after the node executed the command.
+        """Answer a request with an error that arose outside the node: before or after it executed the command.
 
         body: the request's body if no operation could be read from it.
         """

@@ -60,8 +60,8 @@ class BatchError(Struct, gc=False):
 class SentEntry(Struct, gc=False):
     """A sent entry of a batch (SendMessageBatchResultEntry). ``position``: the index of the entry in the command.
 
-    sequence: that of the stored message, in a queue with an idempotency window. This may be an earlier message with
-    the same id. In other queues it is 0.
+    sequence: the sequence of the stored message, in a queue with an idempotency window. This may be an earlier message
+    with the same id. In other queues it is 0.
     """
 
     id: str
@@ -96,11 +96,11 @@ class ReceivedMessage(Struct, gc=False):
 class ReceiveMessageResult(Result):
     """The result of a receive: the messages, and the facts to undo the receive if the messages cannot be delivered.
 
-    invocation: that of the call. Undoing the receive also forgets it.
+    invocation: the invocation id of the call. Undoing the receive also forgets this id.
     attempt: how often the same messages were already answered to an attempt of this call; 0 for the first time.
     request_attempt: the key of the call's ReceiveRequestAttemptId, and the time of the receive.
-    leased: whether the messages belong to a lease. A repeat with its id gets them again, so the receive is never
-        undone. If there are no messages, the lease is sealed.
+    leased: whether the messages belong to a lease. A repeat with the lease's id gets them again, so the receive is
+        never undone. If there are no messages, the lease is sealed.
     """
 
     messages: list[ReceivedMessage] = field(default_factory=list)
@@ -169,8 +169,8 @@ class QueuesDeletedResult(Result):
 class PeekedMessage(Struct, gc=False):
     """A stored message. ``state``: visible, inflight or delayed. ``attributes``: all system attributes.
 
-    priority: the current one, in a priority queue. deliver_at_ms: when the delay of the message ends, unless the
-    queue defines that. partition: that of the message, in a queue with partitions.
+    priority: the current priority, in a priority queue. deliver_at_ms: when the message's own delay ends; None
+    without such a delay. partition: the partition of the message, in a queue with partitions.
     """
 
     message_id: str
@@ -194,8 +194,9 @@ class PeekResult(Result):
 class PrioritiesChangedResult(Result):
     """The result of the commands of ``extensions.ById``.
 
-    changed: MessageIds whose messages have the new priority or time, or were cancelled. not_found: the others.
-    next_token: the token to search on for the others; None after the end of the queue.
+    changed: MessageIds whose messages have the new priority or time, or were cancelled.
+    not_found: the other MessageIds. next_token: the token of the call that searches on for them; None after the end
+    of the queue.
     """
 
     changed: list[str]
@@ -204,7 +205,10 @@ class PrioritiesChangedResult(Result):
 
 
 class StaleResult(Result):
-    """The result of a read from a member without a master. ``age_ms``: the time since it last heard a master."""
+    """The result of a read at a member that has no master.
+
+    age_ms: the time since the member last heard from a master.
+    """
 
     result: Result
     age_ms: int

@@ -40,10 +40,16 @@ class Owner(Protocol):
         """Return whether a dialler may send its proof. If not (a link exists already), the connection closes."""
 
     def established(self, connection: "Connection", theirs: Hello) -> None:
-        """Handle the end of a successful handshake: set ``session`` at once or after a ``hold``, or close."""
+        """Handle the end of a successful handshake.
+
+        Set the connection's ``session``, or close the connection. To decide later, first stop reading with ``hold``.
+        """
 
     def refused(self, connection: "Connection", refused: Refused) -> None:
-        """Handle a refusal by the other side, which then closes. Before ``established`` it is unauthenticated."""
+        """Handle a refusal by the other side, which then closes.
+
+        A refusal before ``established`` is unauthenticated: anybody can send it.
+        """
 
     def fault(self, connection: "Connection", error: PeerError) -> None:
         """Handle an error that is about to close the connection."""
@@ -280,7 +286,7 @@ class Connection(asyncio.Protocol):
     def _flush(self) -> None:
         if self.is_closed or not self._pieces or self._transport is None:
             return
-        data = b"".join(self._pieces)  # for one send call; joining small pieces costs less than a vectored write
+        data = b"".join(self._pieces)  # one buffer: joining small pieces costs less than a vectored write
         self._pieces = []
         self._unsent_bytes = 0
         self.bytes_sent += len(data)

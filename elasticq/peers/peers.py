@@ -183,13 +183,13 @@ class Peers:
         return self._own_address.assumed() if self._settings.listens else ""
 
     def send(self, frames: list[Frame]) -> None:
-        """Send frames to their members. Drop those for members that are not linked: Raft sends them again."""
+        """Send each frame to its member. Drop it if the member is not linked: Raft sends it again."""
         links = self._links.by_id
         for frame in frames:
             link = links.get(frame.to)
             if link is None:
                 self._frames_dropped += 1
-            elif len(frame.data) > FRAME_BYTES_MAX:  # one bad frame must not stop the others
+            elif len(frame.data) > FRAME_BYTES_MAX:  # drop only this frame: the others must still be sent
                 self._frames_dropped += 1
                 text = f"a frame of {len(frame.data)} bytes to {link.peer.name} is longer than {FRAME_BYTES_MAX}"
                 self.refusal_log.say("frame_too_long", link.connection.place, text, self._loop.time())

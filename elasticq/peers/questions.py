@@ -33,7 +33,10 @@ class NotAnswered(Exception):
 
 
 class Questions:
-    """All questions of one process: those that it asks, and those that it answers. answer: returns an answer."""
+    """All questions of one process: those that it asks, and those that it answers.
+
+    answer: called with (kind, body), returns this process's answer to a question of another member.
+    """
 
     __slots__ = ("_answer", "_answering", "_asked", "_loop", "_number")
 

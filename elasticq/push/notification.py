@@ -19,7 +19,10 @@ DEFAULT_CONTENT_TYPE: Final = "text/plain; charset=UTF-8"
 
 
 class Posted(Struct, frozen=True):
-    """The headers and the body text of one request. A dead letter gets the same text."""
+    """The headers and the body of the HTTP request that delivers one message.
+
+    If its delivery fails for good, the dead letter has the same body.
+    """
 
     headers: dict[str, str]
     text: str
@@ -42,7 +45,7 @@ def is_raw(message: ReceivedMessage) -> bool:
 def posted(
     message: ReceivedMessage, *, topic_arn: str, subscription_arn: str, content_type: str, signer: Signer
 ) -> Posted:
-    """Return the request that delivers a message.
+    """Return the HTTP request that delivers a message.
 
     content_type: the Content-Type of notifications, from the DeliveryPolicy. Other types get DEFAULT_CONTENT_TYPE.
     """

@@ -156,7 +156,8 @@ class Pusher:
     async def _call(self, command: Command, owner: str) -> Result | SqsError:
         """Return the result or the error of a command. Raise RuntimeStopped if the process stops.
 
-        If the task is cancelled, cancel the call, too. Messages that it received become visible again.
+        If the task is cancelled, cancel the call, too. If a receive was already executed, its messages become visible
+        again after their visibility timeout.
         """
         ticket = Awaited()
         self._runtime.submit(Call(command, PRINCIPAL, owner, ""), ticket)

@@ -15,9 +15,10 @@ _log = logging.getLogger(__name__)
 
 
 class Part(NamedTuple):
-    """Files that are renewed together. name: of their settings; renew: reads all of them, then puts them in use.
+    """Files that are renewed together.
 
-    ``renew`` raises SettingsError or OSError if a file cannot be used. Then nothing has changed.
+    name: the name of their settings, for the log. renew: reads all files, then puts them into use. If a file cannot be
+    used, it changes nothing and raises SettingsError or OSError.
     """
 
     name: str

@@ -41,13 +41,13 @@ class Caller(Protocol):
 
 
 class OrderGiver(Protocol):
-    """The sender of an order to a member."""
+    """The sender of an operator's order, such as adding a voter, to a member."""
 
     def refused(self, ticket: Ticket) -> None:
-        """Handle the end of the member's process."""
+        """Handle the end of the member's process before it answered the order."""
 
     def ordered(self, ticket: Ticket, outcome: OrderOutcome) -> None:
-        """Handle the outcome of the order."""
+        """Handle the member's answer to the order: OrderDone or OrderRefused."""
 
 
 class Process(ABC, Generic[Core]):

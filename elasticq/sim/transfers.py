@@ -62,7 +62,10 @@ class Transfer:
             self.member.transfer = None
 
     def begin(self) -> None:
-        """Start a transfer from a member that can serve it. Mostly ask the member that offered the snapshot first."""
+        """Start a transfer from a member that can serve the snapshot. If none can, try again later.
+
+        In 7 of 10 cases, try the member that offered the snapshot before all others; else try it last.
+        """
         index, node = self._index, self.member.node
         if not index or node is None or node.effects.wanted is None:
             self._over()

@@ -49,7 +49,7 @@ class Host(View, ABC):
 
     @abstractmethod
     def callers(self, account: str) -> list[Caller]:
-        """Return a caller for each server. Only the first one is used for the clock and for queues."""
+        """Return a sender of requests for ``account`` to each server. Faults use all; other calls use the first one."""
 
     def _close_views(self) -> None:
         for view in (self, *self._views):

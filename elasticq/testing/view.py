@@ -29,7 +29,7 @@ class Callers(Protocol):
     """The target of a view's calls: one server, or the living members of a cluster."""
 
     def callers(self, account: str) -> list[Caller]:
-        """Return a caller for each server. Only the first one is used for the clock and for queues."""
+        """Return a sender of requests for ``account`` to each server. Faults use all; other calls use the first one."""
 
     @property
     def endpoint_url(self) -> str: ...

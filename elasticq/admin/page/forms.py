@@ -1,4 +1,4 @@
-"""The translation of HTML forms into members of actions of SQS or SNS, and of those into commands of other tools.
+"""The translation of HTML forms into members of SQS or SNS actions, and of members into commands of other tools.
 
 A field has the name of the member of AWS JSON 1.0 that it fills. ``Attributes.NAME`` and
 ``MessageAttributes.NAME:TYPE`` fill one item of a map. Some members are lines of text in a form: ``Tags`` as
@@ -104,12 +104,15 @@ def _integer(name: str, value: str) -> int:
 
 
 def is_ours(action: str) -> bool:
-    """Return whether the action is not one of AWS, so its command line and boto3 do not have it."""
+    """Return whether the action is elasticq's own. The AWS CLI and boto3 have no such action."""
     return action in BY_SEQUENCE or action == PEEK.name or action.startswith("Elasticq")
 
 
 def tools_of(action: str) -> dict[str, str]:
-    """Return the tools that can execute an action, with their names on the page."""
+    """Return the tools for which the page shows a command of this action: curl, or the AWS CLI and boto3.
+
+    The values are the tools' names on the page.
+    """
     return {"curl": "curl"} if is_ours(action) else {"cli": "AWS CLI", "boto3": "boto3"}
 
 
@@ -119,13 +122,13 @@ TOKEN: Final = ' -H "Authorization: Bearer $TOKEN"'
 
 
 def as_curl(path: str, given: Mapping[str, Any], admin: str, *, has_token: bool = False) -> str:
-    """Return the curl command that sends the same to the admin port. ``admin``: scheme://host:port of that port."""
+    """Return the curl command that sends the members to the admin port. ``admin``: scheme://host:port of that port."""
     body = shlex.quote(json.dumps(given, ensure_ascii=False))
     return f"curl -s {shlex.quote(admin + path)}{TOKEN if has_token else ''} {AS_JSON} -d {body}"
 
 
 def as_cli(action: str, given: Mapping[str, Any], endpoint: str, region: str) -> str:
-    """Return the command of the AWS CLI that does the same."""
+    """Return the command of the AWS CLI that executes the action with these members."""
     service, name = service_of(action)
     words = ["aws", "--endpoint-url", endpoint, "--region", region, service, _kebab(name)]
     for name, value in given.items():
@@ -154,7 +157,7 @@ def _cli_value(value: Any) -> list[str]:
 
 
 def as_boto3(action: str, given: Mapping[str, Any], endpoint: str, region: str) -> str:
-    """Return the lines of Python that do the same with boto3."""
+    """Return the lines of Python that execute the action with boto3."""
     service, name = service_of(action)
     name = _kebab(name).replace("-", "_")
     arguments = ",\n".join(f"    {key}={_python(key, value)}" for key, value in given.items())

@@ -66,11 +66,11 @@ class SlowPath:
             if self._context.stopping:
                 response.force_close()
             if isinstance(response, web.Response) and isinstance(response.body, bytes):
-                connection.hold(2 * len(response.body))  # aiohttp and the transport each keep it
+                connection.hold(2 * len(response.body))  # aiohttp and the transport each keep a copy
             await response.prepare(request)
             if isinstance(response, rest.Stream):
                 await response.run()
-            await response.write_eof()  # here, so that the next request waits until the answer is written
+            await response.write_eof()  # before slow_ended(), which lets the next request start
             keeps_open = bool(response.keep_alive)
         finally:
             if isinstance(response, rest.Stream):
