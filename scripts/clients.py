@@ -371,12 +371,12 @@ def disturbed(
     endpoints: list[str],
     directory: Path,
     target: str,
-    told: str,
+    description: str,
     disturb: Callable[[Cluster], None],
 ) -> int:
     """Run each client's rolling job while ``disturb`` acts on the cluster; return how many clients failed.
 
-    told: the printed description of what ``disturb`` does.
+    description: what to print about what ``disturb`` does.
     """
     failures = 0
     try:
@@ -384,7 +384,7 @@ def disturbed(
         for client in [client for client in clients if client.rolling]:
             try:
                 line = roll(client, cluster, endpoints, directory / client.name, disturb)
-                say("ok", target, client.name, f"{told}; {line}")
+                say("ok", target, client.name, f"{description}; {line}")
             except Failed as failure:
                 failures += 1
                 say("FAILED", target, client.name, str(failure))

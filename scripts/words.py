@@ -41,7 +41,7 @@ BANNED = {
     r"bears?|bore|borne": "has, carries",
 }
 PATTERNS = [(re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE), instead) for pattern, instead in BANNED.items()]
-CODE = re.compile(r"``[^`]*``|`[^`]*`|\S*[/_=(){}\[\]<>|\\]\S*|https?://\S+")
+CODE = re.compile(r"``[^`]*``|`[^`]*`|\S*[/_=(){}\[\]<>|\\]\S*?(?=[.,:;!?)]*(?:\s|$))|https?://\S+")
 END = re.compile(r"(?<=[.!?;:])[)\"']?\s+|\n\s*\n|\n\s*(?=[-*|#>]|\d+\. )")
 
 

@@ -34,7 +34,7 @@ class Ranges:
         return zip(self._firsts[self._head :], self._lasts[self._head :], strict=True)
 
     def pairs_above(self, number: int) -> Iterator[tuple[int, int]]:
-        """Yields (first, last) of each range, without the numbers up to ``number``; nothing may change meanwhile."""
+        """Yield (first, last) of each range, without the numbers up to ``number``. Nothing may change meanwhile."""
         start = max(bisect_right(self._firsts, number, self._head) - 1, self._head)
         for at in range(start, len(self._firsts)):
             if self._lasts[at] > number:
