@@ -45,7 +45,7 @@ class Wheel(bdist_wheel):
 
 
 def needed_to_build() -> list[str]:
-    """The compiler, and all whose types the compiled modules use."""
+    """Return the requirements of a build: the compiler and the packages whose types the compiled modules use."""
     config = ConfigParser()
     config.read(ROOT / "setup.cfg", encoding="utf-8")
     extras = config["options.extras_require"]
