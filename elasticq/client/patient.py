@@ -27,9 +27,9 @@ def wrap(
 ) -> Client:
     """Return an object with the methods of ``client``, a boto3 SQS client, whose calls wait for up to ``max_wait_s``.
 
-    endpoints: URLs of SQS ports that are tried in turn, after the client's own. admin: URLs of admin ports. One of them
-    is asked for the members of its cluster, at the first call and after a failed one, at most once in some seconds.
-    verify: for the certificates of admin ports, as in boto3. An error that no retry can avoid is raised at once.
+    endpoints: URLs of SQS ports that are tried in turn, after the client's own. admin: URLs of admin ports. The first
+    call and each failed one ask one of them for the members of its cluster, at most once in some seconds. verify: for
+    the certificates of admin ports, as in boto3. An error that no retry can avoid is raised at once.
     """
     known = Endpoints(client.meta.endpoint_url, endpoints, admin, verify)
     return cast(Client, _Patient(client, Patience(client, known, max_wait_s)))

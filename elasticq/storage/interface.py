@@ -54,7 +54,7 @@ OnDamaged = Callable[[Damage], None]
 
 
 class Storage(ABC):
-    """The log and the rows of one member, which it must not forget."""
+    """The storage of one member: its log and its rows."""
 
     volatile: bool
     """True if nothing is kept. Records then count as durable when they are made, and no callback is ever called."""

@@ -7,8 +7,8 @@ previous frame's crc and the length. The frame's crc continues it over the paylo
 that is left after a cut. It also distinguishes a length that changed on the disk from a frame that is only short.
 
 A crash may leave the last frame torn. It is then short, or some of its sectors never reached the disk and read as
-zeros, because the system writes the pages of an unsynced frame in any order. A torn frame is cut off. Anything else
-that does not fit is damage: synced bytes changed, and nothing after them can be trusted.
+zeros. The system writes the pages of an unsynced frame in any order. A torn frame is cut off. Anything else that does
+not fit is damage: synced bytes changed, and nothing after them can be trusted.
 
 Zeros may follow the last frame (ADR 0034). No frame begins with zeros, as no payload is empty. So a file has no
 further frame where only zeros follow.

@@ -6,7 +6,7 @@
 The reader relies on these invariants:
 
 - Segments are numbered without gaps. A head holds the crc of the last frame and the index of the last entry of the
-  segment before, so a segment of another log does not fit. A last index of 0 means that no earlier entry counts.
+  segment before. So a segment of another log does not fit. A last index of 0 means that no earlier entry counts.
 - A segment is synced before the next one is created. Head and first frame (the newest vote) are one write, which is
   synced before anything else is appended. So only the last file can be unfinished. The bytes of an unfinished
   beginning are known, as they follow from the segments before. Removing the oldest segments never loses the vote.
@@ -309,7 +309,7 @@ class SegmentLog:
 
 
 def repair(files: Files) -> Repaired:
-    """Cut a damaged log at the damage; return a report. The bytes are first copied to ``damaged-`` files.
+    """Cut a damaged log at the damage; return a report. All bytes to be cut off are first copied to ``damaged-`` files.
 
     It can be stopped at any point and run again. Raise WrongFormat if a newer version wrote the log.
     """
