@@ -151,7 +151,7 @@ class Server:
         return ticket.outcome
 
     def fill(self, commands: Iterator[Command]) -> None:
-        """Execute many commands, a few in each turn of the loop. Raise AssertionError if the last result is an error."""
+        """Execute many commands, a few in each turn of the loop. Raise AssertionError if the last one fails."""
         ticket = Silent()
 
         async def some() -> bool:
@@ -647,7 +647,7 @@ def grown(server: Server, count: int) -> list[str]:
 
 
 def batches(table: Table, scale: float) -> None:
-    """Measure the largest batches and receives of strict and relaxed limits, with large and with many small messages."""
+    """Measure the largest batches and receives of strict and relaxed limits, with large and with small messages."""
     for relaxed, size, count in ((False, 26_000, 10), (False, 100, 10), (True, 1_000, 1_000), (True, 2, 1_000)):
         with running(relaxed=relaxed) as server:
             server.do(c.CreateQueue("q", {"VisibilityTimeout": "0"}))

@@ -97,7 +97,7 @@ class Topics(Bench):
 
 
 def measure_servers(runs: int, seconds: float) -> None:
-    """Measure and print the rows of all servers, which take turns. The ratio is to a send of the same server and run."""
+    """Measure and print the rows of all servers, in turns. The ratio is to a send of the same server and run."""
     generator = [sys.executable, str(servers.HERE / "loadgen.py")]
     ways = [way for way in servers.ways() if way.has_topics]
     found: dict[str, list[servers.Figures]] = {row.title + way.goes_by: [] for way in ways for row in REQUESTS}

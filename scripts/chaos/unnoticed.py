@@ -46,7 +46,7 @@ Fault = Callable[[Cluster], tuple[str, float]]
 
 
 class Seen(NamedTuple):
-    """The figures of a fault: longest time without an answered call, longest call, and calls under way at its moment."""
+    """The figures of a fault: longest time without an answered call, longest call, and calls under way when it came."""
 
     gap_s: float
     longest_s: float
