@@ -1,4 +1,4 @@
-# Few targets, each one duty. Everything is installed into .venv; nothing else is touched.
+# Few targets, each with one task. Everything is installed into .venv, and nothing outside of this folder is changed.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
@@ -16,48 +16,48 @@ PURE_TESTS = $(wildcard tests/model tests/wire tests/engine tests/replication te
 
 .PHONY: help run native cluster test quick check format bench bench-deep simulate nightly fuzz chaos clients dist ui-test docs spark-demo bench-spark clean
 
-help:  ## what there is
+help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-run: .venv/.installed  ## serve SQS on http://127.0.0.1:9324, with ElasticMQ's files too; more options by ARGS="--port 9400"
+run: .venv/.installed  ## serve SQS on http://127.0.0.1:9324; ARGS adds options, such as ARGS="--port 9400"
 	@exec $(BIN)/python -m elasticq server $(ARGS)
 
-native: .venv/.installed-native  ## compile the hot path in place, which takes a minute or two and a C compiler; make run then uses it
+native: .venv/.installed-native  ## compile the hot path in place, for make run; needs a C compiler and a minute or two
 	@$(BIN)/python scripts/native.py
 
-cluster: .venv/.installed  ## three local members: SQS on 9324, 9334 and 9344; options for all of them by ARGS
+cluster: .venv/.installed  ## start three local members with SQS on 9324, 9334 and 9344; ARGS adds options for all of them
 	@exec $(BIN)/python scripts/cluster.py $(ARGS)
 
-test: .venv/.installed-test  ## all tests in pure Python, then the hot path's compiled, where a C compiler is; JOBS=n at a time
+test: .venv/.installed-test  ## run all tests in pure Python, then those of the hot path compiled, if there is a C compiler; JOBS=n at a time
 	@$(BIN)/python scripts/native.py --where-possible
 	ELASTICQ_PURE=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
 	$(BIN)/python scripts/test_compiled.py -n $(JOBS) --dist worksteal $(ARGS)
 
-quick: .venv/.installed-test  ## tests of the parts without I/O (engine, replication, protocols), under a minute
+quick: .venv/.installed-test  ## run the tests of the parts without I/O (engine, replication, protocols), in less than a minute
 	$(BIN)/python -m pytest -q $(PURE_TESTS) $(ARGS)
 
-check: .venv/.installed-test  ## lint, format, strict types, import contract
+check: .venv/.installed-test  ## check lint, format, words, strict types and import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python scripts/words.py
 	$(BIN)/python -m mypy --strict elasticq
 	$(BIN)/lint-imports --no-cache
 
-format: .venv/.installed-test  ## rewrite the sources in the house's format
+format: .venv/.installed-test  ## rewrite the sources in this project's format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: .venv/.installed  ## figures of this machine beside a bare echo of the same run
+bench: .venv/.installed  ## measure this machine next to a bare echo server in the same run
 	$(BIN)/python scripts/bench --backlog 1000 $(ARGS)
 
-bench-deep: .venv/.installed  ## memory and speed with MESSAGES=10000000 stored; takes minutes and gigabytes of disk
+bench-deep: .venv/.installed  ## measure memory and speed with MESSAGES=10000000 stored; takes minutes and gigabytes of disk
 	$(BIN)/python scripts/bench deep --messages $(MESSAGES) $(ARGS)
 
-simulate: .venv/.installed  ## seeded clusters with faults: SEEDS=n from FIRST=s
+simulate: .venv/.installed  ## simulate clusters with faults: SEEDS=n seeds from FIRST=s
 	$(BIN)/python -m elasticq sim --seeds $(SEEDS) --first $(FIRST) $(ARGS)
 
-# Clusters of three, five and seven, a member alone, other bounds: by their share of the seeds, each from a number of its own.
-nightly: .venv/.installed-test  ## fresh seeds: SEEDS=n in all, those that fail into FAILING=file; all tests in a fresh order; make fuzz; make chaos; make clients, heavy ones too
+# share PERCENT OPTIONS simulates one kind of cluster with that part of the seeds, from a random first seed.
+nightly: .venv/.installed-test  ## simulate SEEDS=n fresh seeds (failing ones go into FAILING=file); run all tests in a random order, fuzz, chaos, and all clients
 	@share() { $(BIN)/python -m elasticq sim --first random --processes 0 --quiet --coverage --failing $(FAILING) --seeds $$(( $(SEEDS) * $$1 / 100 + 1 )) $${@:2}; }; \
 	status=0; share 40 --members 3 || status=1; share 30 --members 5 || status=1; share 5 --members 7 || status=1; \
 	share 10 --members 1 || status=1; share 10 --members 3 --mixed || status=1; share 5 --members 5 --mixed || status=1; exit $$status
@@ -66,35 +66,35 @@ nightly: .venv/.installed-test  ## fresh seeds: SEEDS=n in all, those that fail 
 	$(MAKE) chaos KILLS=$(KILLS) MINUTES=$(MINUTES) FIRST=$$RANDOM
 	$(MAKE) clients ARGS="--heavy --allow-missing"
 
-fuzz: .venv/.installed-test  ## MINUTES=m for each parser of what arrives: inputs guided by coverage, by atheris, which it installs; JOBS=n at a time
+fuzz: .venv/.installed-test  ## fuzz each parser of arriving bytes for MINUTES=m, guided by coverage; installs atheris; JOBS=n at a time
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]'
 	$(BIN)/python scripts/fuzz.py all --minutes $(MINUTES) --jobs $(JOBS) $(ARGS)
 
-chaos: .venv/.installed-test  ## kill -9 a server, damage its disk, kill Spark's jobs KILLS=n times each, break and besiege clusters for MINUTES=m, from seed FIRST=s; judge
+chaos: .venv/.installed-test  ## check servers, clusters and Spark jobs under real faults: KILLS=n kills, MINUTES=m for each row, from seed FIRST=s
 	$(BIN)/python -m pytest -m chaos tests/system tests/http tests/spark tests/sim
 	$(BIN)/python scripts/chaos --kills $(KILLS) --pauses $(KILLS) --minutes $(MINUTES) --seed $(FIRST) $(ARGS)
 	$(BIN)/python scripts/chaos cluster --clocks --minutes $(MINUTES) --seed $(FIRST)
 	$(BIN)/python scripts/clients.py --restarts 10 --allow-missing
 	$(BIN)/python scripts/rest_conformity.py --allow-missing
 
-clients: .venv/.installed-test  ## what people use, unmodified, against a server and a cluster; ARGS="celery --only cluster"
+clients: .venv/.installed-test  ## test unmodified client libraries against a server and a cluster; ARGS="celery --only cluster"
 	$(BIN)/python scripts/clients.py $(ARGS)
 
-dist: .venv/.installed-dist  ## wheel, sdist, one file to run, dist/elasticq.pyz, and what Spark takes by --py-files
+dist: .venv/.installed-dist  ## build wheels, sdist, the single file dist/elasticq.pyz, and the zip for Spark's --py-files
 	$(BIN)/python scripts/dist.py $(ARGS)
 
-ui-test: .venv/.installed-test  ## the page in a real browser: installs Debian's Chromium, where it may, and Playwright; pictures in build/ui
+ui-test: .venv/.installed-test  ## test the operators' page in a real browser, with pictures in build/ui; installs Playwright, and Chromium if it may
 	@command -v chromium chromium-browser >/dev/null || (apt-get update -q && apt-get install -y -q chromium) || { echo "install chromium first, as root: apt-get install chromium"; exit 1; }
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[ui]'
 	$(BIN)/python -m pytest -m ui tests/system/ui $(ARGS)
 
-docs: .venv/.installed-test  ## the documentation site, strictly, into site/
+docs: .venv/.installed-test  ## build the documentation site into site/; a warning fails
 	$(BIN)/python -m mkdocs build --strict --quiet
 
-spark-demo: .venv/.installed-spark  ## events through a queue into Parquet, on real Spark, without a Java of your own
+spark-demo: .venv/.installed-spark  ## run an example on real Spark: events through a queue into Parquet; needs no Java of your own
 	$(BIN)/python examples/spark/events_to_parquet.py $(ARGS)
 
-bench-spark: .venv/.installed-spark  ## Spark's cost of a message beside a plain loop of the same client
+bench-spark: .venv/.installed-spark  ## measure a message's cost in Spark next to a plain loop with the same client
 	$(BIN)/python scripts/bench spark $(ARGS)
 
 clean:  ## remove .venv and every cache
@@ -103,7 +103,7 @@ clean:  ## remove .venv and every cache
 	find elasticq -name '*.so' -delete
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# A stamp tells what the .venv holds: serving needs little, testing a lot.
+# Each stamp records what the .venv contains: serving needs few packages, testing many.
 .venv/bin/python:
 	@scripts/make_venv .venv
 

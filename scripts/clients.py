@@ -315,7 +315,7 @@ def run_job(client: Client, endpoints: list[str], work: Path) -> str:
     printed = ""
     for command in client.job(client.directory, ENVIRONMENTS / client.name):
         whole = [word.replace("WORK/", f"{work}/") for word in command]
-        printed = run(whole, work, client.patience_s, told)
+        printed = run(whole, work, client.patience_s, environment)
     return last_line(printed)
 
 
@@ -323,10 +323,10 @@ def environment_of(client: Client, endpoints: list[str], work: Path) -> dict[str
     """Make the directory of a job, ``work``; return the job's environment variables."""
     home = work / "home"
     home.mkdir(parents=True)
-    told = {"ENDPOINTS": ",".join(endpoints), "WORK": str(work), "TF_VAR_endpoint": endpoints[-1]}
+    variables = {"ENDPOINTS": ",".join(endpoints), "WORK": str(work), "TF_VAR_endpoint": endpoints[-1]}
     if client.name == "terraform":
-        told["TF_IN_AUTOMATION"] = "1"
-    return CREDENTIALS | told | {"HOME": str(home)}
+        variables["TF_IN_AUTOMATION"] = "1"
+    return CREDENTIALS | variables | {"HOME": str(home)}
 
 
 def last_line(printed: str) -> str:
@@ -342,16 +342,16 @@ def run_rolling(clients: list[Client], directory: Path, restarts: int) -> int:
 
     cluster = Cluster(directory / "cluster", extra=SUPERVISED)
     endpoints = cluster.endpoints()
-    told = f"{restarts} restarts of each of three"
-    return disturbed(clients, cluster, endpoints, directory, "rolling", told, restart)
+    description = f"{restarts} restarts of each of three"
+    return disturbed(clients, cluster, endpoints, directory, "rolling", description, restart)
 
 
 def run_killed(clients: list[Client], directory: Path) -> int:
     """Run each client through one member while two masters die; return how many clients failed."""
     cluster = Cluster(directory / "cluster")
     endpoints = [f"http://{HOST}:{cluster[FRONT].port}"]
-    told = "a master killed by -9 and one stopped by SIGTERM"
-    return disturbed(clients, cluster, endpoints, directory, "kills", told, kill_and_stop)
+    description = "a master killed by -9 and one stopped by SIGTERM"
+    return disturbed(clients, cluster, endpoints, directory, "kills", description, kill_and_stop)
 
 
 def kill_and_stop(cluster: Cluster) -> None:
@@ -397,12 +397,12 @@ def disturbed(
 def roll(client: Client, cluster: Cluster, endpoints: list[str], work: Path, disturb: Callable[[Cluster], None]) -> str:
     """Run a rolling job and return the last line that it printed. Raise Failed if it fails or does not end."""
     assert client.rolling
-    told = environment_of(client, endpoints, work) | {"VISIBILITY_S": "30"}
+    environment = environment_of(client, endpoints, work) | {"VISIBILITY_S": "30"}
     command = client.rolling(client.directory, ENVIRONMENTS / client.name)
     printed = work / "printed"
     with printed.open("w") as out:
         job = subprocess.Popen(
-            command, cwd=work, env=os.environ | told, stdin=subprocess.DEVNULL, stdout=out, stderr=out
+            command, cwd=work, env=os.environ | environment, stdin=subprocess.DEVNULL, stdout=out, stderr=out
         )
     try:
         until(lambda: (work / "begun").exists() or job.poll() is not None, "the job has begun")

@@ -1,9 +1,9 @@
 """The builder of what people install: wheels, sdist, elasticq.pyz (one file that Python runs), elasticq_spark.zip.
 
 The wheels are built from the sdist, which proves that the sdist is complete. One wheel is pure Python for every
-platform. If there is a C compiler, a second one has the compiled modules for this platform (scripts/native.py).
-shiv makes the pyz from the last wheel and from the requirements in the versions that are installed and tested here.
-That needs no network. The pyz fits one platform and one minor version of Python, as C extensions do.
+platform. If there is a C compiler, scripts/native.py compiles modules, and a second wheel has them for this platform.
+The tool shiv makes the pyz from the last wheel and its requirements, in the versions that are installed and tested
+here. That needs no network. The pyz fits one platform and one minor version of Python, as C extensions do.
 Two builds of one commit with the same tools are equal: all times are the commit's, names are sorted, modes are fixed,
 and the libraries contain no path.
 """

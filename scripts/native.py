@@ -1,9 +1,9 @@
 """Compiler of the hot path. mypyc translates the modules of [elasticq:native] in setup.cfg to C; gcc makes libraries.
 
-``make native`` puts the libraries next to their sources, where Python prefers them. setup.py puts them into a wheel if
-ELASTICQ_NATIVE=1. Both take them from build/native/KEY. KEY is a digest of everything that the libraries depend on, so
-nothing is compiled twice, and the tested libraries are the ones that are shipped. elasticq/native.py decides at the
-import of elasticq whether Python uses them.
+``make native`` puts the libraries next to their sources, where Python prefers them. If ELASTICQ_NATIVE is 1, setup.py
+puts them into a wheel. Both take them from the folder build/native/KEY. KEY is a digest of everything that the
+libraries depend on. So nothing is compiled twice, and the tested libraries are the ones that are shipped. The module
+elasticq/native.py decides at the import of elasticq whether Python uses them.
 """
 
 import argparse

@@ -1,9 +1,9 @@
 """Spark's Python workers with clocks in them, which show scripts/bench spark where the time of a task goes.
 
-Spark starts this module in place of pyspark.daemon (``spark.python.daemon.module``). For each task a worker appends a
-line of JSON to its own file in BENCH_SPARK_CLOCKS: wall and CPU milliseconds by cause. A moment counts for the
-innermost cause, so the causes add up to the task. A task begins when Spark has sent it; the first task of a worker
-begins with the fork. A task ends after the garbage collection with which Spark follows it.
+Spark starts this module in place of pyspark.daemon: the setting ``spark.python.daemon.module`` names it. For each task
+a worker appends a line of JSON to its own file in BENCH_SPARK_CLOCKS: wall and CPU milliseconds by cause. A moment
+counts for the innermost cause, so the causes add up to the task. A task begins when Spark has sent it; the first task
+of a worker begins with the fork. A task ends after the garbage collection with which Spark follows it.
 """
 
 import gc
