@@ -311,7 +311,7 @@ TARGETS = {"server": one_server, "cluster": cluster_of_three}
 
 def run_job(client: Client, endpoints: list[str], work: Path) -> str:
     """Run a client's job and return the last line that it printed. Raise Failed if a command fails."""
-    told = environment_of(client, endpoints, work)
+    environment = environment_of(client, endpoints, work)
     printed = ""
     for command in client.job(client.directory, ENVIRONMENTS / client.name):
         whole = [word.replace("WORK/", f"{work}/") for word in command]
