@@ -223,9 +223,7 @@ class PrioritiesSet(Struct, array_like=True, tag=100, gc=False):
 
 class PrioritiesRestored(Struct, array_like=True, tag=101, gc=False):
     """The priorities of the messages of one page on disk that are not deleted. It follows its UntouchedRestored.
-
-    It is made from rows, and never in a log.
-    """
+    It is made from rows, and never in a log."""
 
     queue_id: Number
     sequences: list[Number]
@@ -467,9 +465,7 @@ class UntouchedRestored(Struct, array_like=True, tag=33, gc=False):
 
 class RowsRestored(Struct, array_like=True, tag=34, gc=False):
     """The delivery state of messages that were received or moved to another time. It follows their UntouchedRestored.
-
-    It is made from rows, and never in a log.
-    """
+    It is made from rows, and never in a log."""
 
     queue_id: int
     sequences: list[int]
@@ -482,9 +478,7 @@ class RowsRestored(Struct, array_like=True, tag=34, gc=False):
 
 class DelaysRestored(Struct, array_like=True, tag=140, gc=False):
     """The ends of the delays of never-received messages. It follows the UntouchedRestored of their page.
-
-    It is made from rows, and never in a log.
-    """
+    It is made from rows, and never in a log."""
 
     queue_id: int
     sequences: list[int]
@@ -560,8 +554,7 @@ QUEUES: Final = Table("queues", ("id",), QueueRestored)
 _decoder: msgspec.msgpack.Decoder[list[Mutation]] = msgspec.msgpack.Decoder(list[Mutation])
 encode = msgspec.msgpack.Encoder().encode
 """Encodes list[Mutation] as the payload of an entry."""
-_LIST_HEADS: Final = {0xDC: 3, 0xDD: 5}
-"""First byte of a list of more than 15 items, and the size of its head in bytes (msgpack)."""
+_LIST_HEADS: Final = {0xDC: 3, 0xDD: 5}  # first byte of a list of more than 15 items: bytes of its head (msgpack)
 
 
 def join(payloads: list[bytes]) -> bytes:
