@@ -23,5 +23,5 @@ def test_it_changes_nothing() -> None:
 
 def test_an_entry_with_another_mutation_is_refused() -> None:
     validate([PART], 9, 0)
-    with pytest.raises(Unfit, match="rows are compared"):
+    with pytest.raises(Unfit, match="only in an entry of its own"):
         validate([PART, m.ClockAdvanced(1)], 9, 0)

@@ -68,6 +68,7 @@ def test_tags_are_distinct_and_never_reused() -> None:
         "UntouchedRestored": 33,
         "RowsRestored": 34,
         "DelaysRestored": 140,
+        "RowsCompared": 150,
         "MetadataKept": 141,
         "MetadataForgotten": 142,
     }

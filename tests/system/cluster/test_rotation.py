@@ -7,7 +7,7 @@ from tests.peers.test_tls import Authority
 from tests.system.cluster.cluster import Cluster, until
 from tests.system.cluster.conftest import MakeCluster
 
-SAID = "anew: cluster.secret_file and cluster.tls_cert."
+SAID = "again: cluster.secret_file and cluster.tls_cert."
 
 
 def renew(cluster: Cluster, *names: str) -> None:
