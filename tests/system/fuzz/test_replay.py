@@ -58,6 +58,7 @@ def test_an_input_that_takes_too_long_or_too_much_is_told(monkeypatch: pytest.Mo
 
     held: list[bytes] = []
     judge(Target(count), b"")
+    monkeypatch.setattr(target, "CPU_S_MAX", 60)  # a worker with much memory holds as much again
     monkeypatch.setattr(target, "MEMORY_KB_MAX", 1_000)
     with pytest.raises(TooExpensive, match="of memory"):
         judge(Target(hold), b"")
