@@ -26,7 +26,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pauses", type=int, default=1_000, help="pauses of consumers (1000); 0: no such part")
     parser.add_argument("--minutes", type=float, default=10, help="length of the soak (10); 0: no such part")
     parser.add_argument("--leaves", type=int, default=100, help="clean leaves to measure (100)")
-    parser.add_argument("--kills", type=int, default=10, help="kills to measure (10)")
+    parser.add_argument("--measured-kills", type=int, default=10, help="kills to measure (10)")
     parser.add_argument("--seed", type=int, default=1, help="seed of the faults (1)")
 
 
@@ -36,8 +36,8 @@ def main(options: argparse.Namespace) -> int:
         status |= _part(partial(pauses, number=options.pauses, seed=options.seed))
     if options.minutes:
         status |= _part(partial(soaked, minutes=options.minutes, seed=options.seed))
-    if options.leaves or options.kills:
-        status |= _part(partial(measured, leaves=options.leaves, kills=options.kills))
+    if options.leaves or options.measured_kills:
+        status |= _part(partial(measured, leaves=options.leaves, kills=options.measured_kills))
     return status
 
 
