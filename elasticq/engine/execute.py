@@ -29,9 +29,10 @@ from elasticq.engine.consumer_groups import actions as consumer_groups
 from elasticq.engine.context import ExecutionContext, Outcome
 from elasticq.engine.redrive import list_sources as dead_letters
 from elasticq.engine.redrive import move_actions as move_tasks
-from elasticq.engine.retries import First
+from elasticq.engine.retries import First, Retry
 from elasticq.engine.state import State
 from elasticq.engine.stored import mutations as m
+from elasticq.engine.stored.call_history import History
 from elasticq.engine.stored.invocations import TOO_MANY
 from elasticq.engine.topics import actions as topics
 from elasticq.engine.topics import permissions as topic_permissions
@@ -54,7 +55,7 @@ class Handler:
     __slots__ = ("retry", "run")
 
     def __init__(
-        self, run: Callable[[State, c.Call, Any, ExecutionContext], Outcome], retry: retries.Retry = retries.DONE
+        self, run: Callable[[State, c.Call, Any, ExecutionContext], Outcome], retry: Retry = retries.DONE
     ) -> None:
         self.run = run
         self.retry = retry
@@ -145,10 +146,9 @@ def execute(state: State, call: c.Call, context: ExecutionContext) -> Outcome:
         return handler.run(state, call, command, context)
     known = history.get(invocation, context.now_ms)
     if known is not None:
-        if isinstance(command, c.ReceiveMessage):
-            return retries.received(state, call, command, known, context)
-        return handler.retry.repeat(First(state, call, known, context)), []
-    _check_history(state, command, context)
+        return handler.retry.repeat(First(state, call, known, context))
+    if handler.retry.is_send:
+        _check_history(history, handler.retry, context.now_ms)
     result, mutations = handler.run(state, call, command, context)
     if type(result) is _SENT and mutations and isinstance(stored := mutations[0], _STORED):
         mutations.append(m.InvocationRecorded(invocation, context.now_ms, stored.queue_id, stored.sequence))
@@ -159,18 +159,9 @@ def execute(state: State, call: c.Call, context: ExecutionContext) -> Outcome:
     return result, mutations
 
 
-def _check_history(state: State, command: c.Command, context: ExecutionContext) -> None:
-    """Raise RequestThrottled for a send or publish that the history cannot record.
-
-    Its retry would store a second message. Any other call may run twice.
-    """
-    if isinstance(command, (c.SendMessage, c.SendMessageBatch, t.Publish, t.PublishBatch)) and (
-        state.invocations.is_full(context.now_ms)
-        or (
-            isinstance(command, (c.SendMessageBatch, t.PublishBatch))
-            and state.invocations.are_details_full(context.now_ms)
-        )
-    ):
+def _check_history(history: History, retry: Retry, now_ms: int) -> None:
+    """Raise RequestThrottled for a send or publish that the history cannot record."""
+    if history.is_full(now_ms) or (retry.has_facts and history.are_details_full(now_ms)):
         raise RequestThrottled(TOO_MANY)
 
 

@@ -148,60 +148,64 @@ def _facts_of_task(_: c.Command, _result: MoveTaskStartedResult, mutations: list
 # --- repeated answers -------------------------------------------------------------------
 
 
-def received(
-    state: State, call: c.Call, command: c.ReceiveMessage, known: Recorded, context: ExecutionContext
-) -> Outcome:
+def _received(first: First) -> Outcome:
     """Return the messages of the first answer that are still in flight under it; none if the queue is gone.
 
     Raise ContentsMissing if contents are on disk only. Raise the errors of a consumer group's fence.
     """
+    state, call, command, context = first.state, first.call, first.command, first.context
     if command.elasticq_group is not None:
         fence.check(state, call, named_queue(state, call, command.queue_url), command, context.now_ms)
     try:
-        return receive.received_again(state, call, command, context, First(state, call, known, context).pairs)
+        return receive.received_again(state, call, command, context, first.pairs)
     except SqsError:
         return ReceiveMessageResult(), []
 
 
-def _batch_sent(first: First) -> Result:
+def _queue_created(first: First) -> Outcome:
+    return QueueUrlResult(queue_url(first.call.endpoint, first.call.account, first.command.queue_name or "")), []
+
+
+def _topic_created(first: First) -> Outcome:
+    return TopicArnResult(topic_arn(first.context.region, first.call.account, first.command.name or "")), []
+
+
+def _batch_sent(first: First) -> Outcome:
     pairs = zip(first.succeeded(), first.pairs, strict=True)
-    return SendMessageBatchResult(
-        [SentEntry(name, at, *first.ids_of(*pair)) for (at, name), pair in pairs], first.failures
-    )
+    sent = [SentEntry(name, at, *first.ids_of(*pair)) for (at, name), pair in pairs]
+    return SendMessageBatchResult(sent, first.failures), []
 
 
-def _task_started(first: First) -> Result:
+def _task_started(first: First) -> Outcome:
     task = first.state.move_tasks.get(first.pairs[0][1])
-    return MoveTaskStartedResult(move_tasks.handle_of(task) if task is not None else "")
+    return MoveTaskStartedResult(move_tasks.handle_of(task) if task is not None else ""), []
 
 
-def _subscribed(first: First) -> Result:
+def _subscribed(first: First) -> Outcome:
     is_shown, number = first.pairs[0]
     arn = f"{first.command.topic_arn}:{first.state.identity.subscription_key(number)}"
-    return SubscribeResult(arn if is_shown else subscriptions.PENDING, number, bool(is_shown))
+    return SubscribeResult(arn if is_shown else subscriptions.PENDING, number, bool(is_shown)), []
 
 
-def _published(first: First) -> Result:
+def _published(first: First) -> Outcome:
     has_number = has_fifo_suffix(first.command.topic_arn or first.command.target_arn or "")
     message_id = first.state.identity.message_id(first.queue_id, first.sequence)
-    return PublishResult(
-        message_id, publish_sequence(first.sequence) if has_number else None, first.queue_id, first.sequence
-    )
+    number = publish_sequence(first.sequence) if has_number else None
+    return PublishResult(message_id, number, first.queue_id, first.sequence), []
 
 
-def _batch_published(first: First) -> Result:
+def _batch_published(first: First) -> Outcome:
     has_number, identity = has_fifo_suffix(first.command.topic_arn or ""), first.state.identity
-    return PublishBatchResult(
-        [
-            PublishedEntry(
-                entry.id or "",
-                identity.message_id(topic, number),
-                publish_sequence(number) if has_number else None,
-                number,
-            )
-            for entry, (topic, number) in zip(first.command.publish_batch_request_entries, first.pairs, strict=True)
-        ]
-    )
+    published = [
+        PublishedEntry(
+            entry.id or "",
+            identity.message_id(topic, number),
+            publish_sequence(number) if has_number else None,
+            number,
+        )
+        for entry, (topic, number) in zip(first.command.publish_batch_request_entries, first.pairs, strict=True)
+    ]
+    return PublishBatchResult(published), []
 
 
 # --- by action ------------------------------------------------------------------------------
@@ -210,72 +214,76 @@ def _batch_published(first: First) -> Result:
 class Retry:
     """The rule by which retries of one command are answered.
 
-    repeat: returns the answer of the first attempt again.
+    repeat: returns the answer of the first attempt again, and the mutations to apply.
     facts: returns what the history stores, so that ``repeat`` can do it.
     is_kept: returns whether the history gets a row for a call. Without a row, a retry runs again.
+    is_send: a retry that runs again would store a second message, so a full history refuses the call.
+    has_facts: whether a row has facts of its own.
     """
 
-    __slots__ = ("facts", "is_kept", "repeat")
+    __slots__ = ("facts", "has_facts", "is_kept", "is_send", "repeat")
 
     def __init__(
         self,
-        repeat: Callable[[First], Result],
+        repeat: Callable[[First], Outcome],
         facts: Callable[[Any, Any, list[m.Mutation]], Facts] = _no_facts,
         is_kept: Callable[[Any, list[m.Mutation]], bool] = _is_kept,
+        *,
+        is_send: bool = False,
     ) -> None:
         self.repeat = repeat
         self.facts = facts
         self.is_kept = is_kept
+        self.is_send = is_send
+        self.has_facts = facts is not _no_facts
 
 
-DONE: Final = Retry(lambda _: EmptyResult())
-RUN_AGAIN: Final = Retry(lambda _: EmptyResult(), is_kept=lambda _result, _mutations: False)
-QUEUE_CREATED: Final = Retry(
-    lambda first: QueueUrlResult(queue_url(first.call.endpoint, first.call.account, first.command.queue_name or ""))
-)
-QUEUE_DECLARED: Final = Retry(lambda _: QueueDeclaredResult())
-QUEUES_DELETED: Final = Retry(lambda _: QueuesDeletedResult(0, is_more=True))  # the caller asks again
-CLOCK_ADVANCED: Final = Retry(lambda first: ClockResult(first.context.now_ms))
+DONE: Final = Retry(lambda _: (EmptyResult(), []))
+RUN_AGAIN: Final = Retry(lambda _: (EmptyResult(), []), is_kept=lambda _result, _mutations: False)
+QUEUE_CREATED: Final = Retry(_queue_created)
+QUEUE_DECLARED: Final = Retry(lambda _: (QueueDeclaredResult(), []))
+QUEUES_DELETED: Final = Retry(lambda _: (QueuesDeletedResult(0, is_more=True), []))  # the caller asks again
+CLOCK_ADVANCED: Final = Retry(lambda first: (ClockResult(first.context.now_ms), []))
 MESSAGE_SENT: Final = Retry(
-    lambda first: SendMessageResult(*first.ids_of(first.queue_id, first.sequence), sequence=first.sequence)
+    lambda first: (SendMessageResult(*first.ids_of(first.queue_id, first.sequence), sequence=first.sequence), []),
+    is_send=True,
 )
-BATCH_SENT: Final = Retry(_batch_sent, _facts_of_batch_sent)
+BATCH_SENT: Final = Retry(_batch_sent, _facts_of_batch_sent, is_send=True)
 BATCH_DONE: Final = Retry(
-    lambda first: BatchResult([name for _, name in first.succeeded()], first.failures),
+    lambda first: (BatchResult([name for _, name in first.succeeded()], first.failures), []),
     lambda _command, result, _mutations: ([], result.failed),
 )
 RECEIVED: Final = Retry(  # a lease stores its own answers
-    lambda _: ReceiveMessageResult(),
+    _received,
     _facts_of_received,
     lambda result, mutations: bool(mutations) and bool(result.messages) and not result.leased,
 )
 TASK_STARTED: Final = Retry(_task_started, _facts_of_task)
 TASK_CANCELLED: Final = Retry(
-    lambda first: MoveTaskCancelledResult(first.pairs[0][1]),
+    lambda first: (MoveTaskCancelledResult(first.pairs[0][1]), []),
     lambda _command, result, _mutations: ([(0, result.moved)], []),
 )
 PRIORITIES_CHANGED: Final = Retry(
-    lambda first: priority.result_of(first.command, first.pairs),
+    lambda first: (priority.result_of(first.command, first.pairs), []),
     lambda command, result, _mutations: (priority.places_of(command, result), []),
 )
 GROUP_JOINED: Final = Retry(
-    lambda first: consumer_groups.joined_view(first.state, first.call, first.pairs[0][1]),
+    lambda first: (consumer_groups.joined_view(first.state, first.call, first.pairs[0][1]), []),
     lambda _command, result, _mutations: ([(0, int(result.consumer_id, 16))], []),
 )
 GROUP_CHANGED: Final = Retry(
-    lambda first: GroupChangedResult(first.command.group_name or "", first.pairs[0][1]),
+    lambda first: (GroupChangedResult(first.command.group_name or "", first.pairs[0][1]), []),
     lambda _command, result, _mutations: ([(0, result.generation)], []),
 )
-TOPIC_DONE: Final = Retry(lambda _: TopicDone())
-TOPIC_TAGGED: Final = Retry(lambda _: TopicTagged())
-TOPIC_CREATED: Final = Retry(
-    lambda first: TopicArnResult(topic_arn(first.context.region, first.call.account, first.command.name or ""))
-)
+TOPIC_DONE: Final = Retry(lambda _: (TopicDone(), []))
+TOPIC_TAGGED: Final = Retry(lambda _: (TopicTagged(), []))
+TOPIC_CREATED: Final = Retry(_topic_created)
 SUBSCRIBED: Final = Retry(
     _subscribed, lambda _command, result, _mutations: ([(int(result.is_shown), result.number)], [])
 )
-PUBLISHED: Final = Retry(_published)
+PUBLISHED: Final = Retry(_published, is_send=True)
 BATCH_PUBLISHED: Final = Retry(
     _batch_published,
     lambda _command, result, _mutations: ([(result.topic, each.number) for each in result.successful], []),
+    is_send=True,
 )

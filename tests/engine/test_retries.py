@@ -229,3 +229,8 @@ def test_retry_gets_the_answer_of_the_first_attempt_and_changes_nothing(command:
     again = desk.do(command, invocation=GUID)
     assert shown(again) == shown(first)
     assert len(desk.log) == written
+
+
+def test_full_history_refuses_sends_and_publishes_only() -> None:
+    refused = {kind.__name__ for kind, each in execute.HANDLERS.items() if each.retry.is_send}
+    assert refused == {"SendMessage", "SendMessageBatch", "Publish", "PublishBatch"}
