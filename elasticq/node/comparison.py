@@ -26,14 +26,14 @@ class Comparison:
 
     __slots__ = (
         "_after",
-        "_at_ms",
         "_digests",
         "_journal",
-        "_number",
         "_replica",
         "_safe_executor",
         "_voter_changes",
         "_waiting",
+        "at_ms",
+        "number",
     )
 
     def __init__(
@@ -50,32 +50,28 @@ class Comparison:
         self._journal = journal
         self._digests = digests
         self._waiting: list[Ticket] = []
-        self._number = 0  # of the comparison in progress; 0: none
+        self.number = 0  # of the comparison in progress; 0: none
         self._after: Position = []
-        self._at_ms = 0
+        self.at_ms = 0  # when the next part of the comparison in progress is due
 
     def order(self, ticket: Ticket, now_ms: int) -> None:
         """Begin a comparison now, or after the one in progress."""
         self._waiting.append(ticket)
-        if not self._number:
+        if not self.number:
             self._begin(now_ms)
 
     def work(self, now_ms: int) -> None:
         """Propose the next part, if it is due."""
-        if not self._number or now_ms < self._at_ms:
+        if not self.number or now_ms < self.at_ms:
             return
         if self._replica.commit_index < self._replica.log.last_index:
-            self._at_ms = now_ms + PART_MS
+            self.at_ms = now_ms + PART_MS
         else:
             self._propose(now_ms)
 
-    def next_at_ms(self) -> int | None:
-        """Return the time of the next part in milliseconds, or None if no comparison is in progress."""
-        return self._at_ms if self._number else None
-
     def lost_mastership(self) -> None:
         """End the comparison, because the next master does not continue it. Refuse the orders that wait for one."""
-        self._number = 0
+        self.number = 0
         for ticket in self._waiting:
             self._voter_changes.refuse_lost(ticket)
         self._waiting.clear()
@@ -84,9 +80,9 @@ class Comparison:
         self._journal.stamp_command(now_ms)
         if self._journal.is_open:
             self._journal.close(now_ms)
-        self._number, self._after = self._replica.log.last_index + 1, []
+        self.number, self._after = self._replica.log.last_index + 1, []
         for ticket in self._waiting:
-            self._voter_changes.promise(ticket, f"digest at {self._number}")
+            self._voter_changes.promise(ticket, f"digest at {self.number}")
         self._waiting.clear()
         self._propose(now_ms)
         self._voter_changes.keep_promises()  # in a memory-only cluster of one the entry is committed already
@@ -98,12 +94,12 @@ class Comparison:
         if journal.is_open:
             journal.close(now_ms)
         part = self._digests.part(self._after, time_ms)
-        compared = RowsCompared(self._number, self._after, part.until)
+        compared = RowsCompared(self.number, self._after, part.until)
         journal.append(self._safe_executor.own([compared]), now_ms, None)
         journal.close(now_ms)
         self._digests.note(compared, journal.applied_index, time_ms, part)
-        self._after, self._at_ms = part.until, now_ms + PART_MS
+        self._after, self.at_ms = part.until, now_ms + PART_MS
         if not part.until:
-            self._number = 0
+            self.number = 0
             if self._waiting:
                 self._begin(now_ms)

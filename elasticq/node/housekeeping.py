@@ -203,18 +203,18 @@ class Housekeeping:
             at_ms = 0 if self._are_groups_urgent() else min(at_ms, self._groups_at_ms)
         if self._executor.matchings:
             at_ms = min(at_ms, self._match_at_ms)
-        if self._backpressure.may_release:
+        if self._backpressure.held and self._backpressure.may_release:
             at_ms = min(at_ms, self._release_at_ms)
-        part_at_ms = self._comparison.next_at_ms()
-        return at_ms if part_at_ms is None else min(at_ms, part_at_ms)
+        if self._comparison.number:
+            at_ms = min(at_ms, self._comparison.at_ms)
+        return at_ms
 
     def has_work(self) -> bool:
         """Return whether the state holds anything that may expire or move, or any other background work."""
         state = self._state
         has_rows = bool(state.queues or state.deleted_queues or state.sent_ids.count or state.trash)
         is_busy = deliveries.has_work(state) or bool(state.groups) or bool(self._executor.matchings)
-        is_comparing = self._comparison.next_at_ms() is not None
-        return has_rows or state.invocations.count > 1 or is_busy or is_comparing
+        return has_rows or state.invocations.count > 1 or is_busy or bool(self._comparison.number)
 
     def give_back(self, now_ms: int) -> None:
         """Release a part of the memory of purged messages, if it is due.

@@ -1,6 +1,6 @@
 """Instructions of a message in user mode, a figure that does not depend on how busy the machine is.
 
-    python scripts/bench instructions [--requests 200] [--rows send,cycle]
+    python scripts/bench instructions [--requests 200] [--rows cycle,publish]
 
 Requests go through a port in memory: the real connection, runtime and node, without socket, loop and kernel. The
 program runs itself under valgrind's callgrind, which must be installed. callgrind writes its count after each part.
@@ -32,7 +32,8 @@ TOTAL: Final = re.compile(r"^(?:summary|totals): (\d+)$", re.MULTILINE)
 WALL_MS: Final = 1_800_000_000_000
 REQUESTS_PER_MS: Final = 20
 BATCH: Final = 10
-ROWS: Final = ("cycle", "cycle by 10", "query cycle")
+TOPIC_ARN: Final = "arn:aws:sns:us-east-1:000000000000:events"
+ROWS: Final = ("cycle", "cycle by 10", "query cycle", "publish")
 
 
 class Loop(asyncio.AbstractEventLoop):
@@ -92,7 +93,9 @@ class Port:
         context = ServerContext(runtime, self.loop, bytes(32), node_name="a", default_account="000000000000", **times)
         self.connection = SqsProtocol(context)
         self.connection.connection_made(self.line)
-        self.ask_all([json_request("CreateQueue", '{"QueueName":"jobs"}')])
+        self.ask_all([json_request("CreateQueue", '{"QueueName":"jobs"}'), topic_form("CreateTopic", "Name=events")])
+        queue_arn = quote_plus("arn:aws:sqs:us-east-1:000000000000:jobs")
+        self.ask_all([topic_form("Subscribe", f"TopicArn={quote_plus(TOPIC_ARN)}&Protocol=sqs&Endpoint={queue_arn}")])
 
     def ask_all(self, requests: list[bytes]) -> list[bytes]:
         """Send requests, each followed by a turn of the loop; return their answers."""
@@ -131,7 +134,14 @@ def form(action: str, members: str) -> bytes:
     return request("Content-Type: application/x-www-form-urlencoded\r\n", body)
 
 
+def topic_form(action: str, members: str) -> bytes:
+    body = f"Action={action}&{members}&Version=2010-03-31"
+    return request("Content-Type: application/x-www-form-urlencoded\r\n", body)
+
+
 def sends(row: str) -> bytes:
+    if row == "publish":
+        return topic_form("Publish", f"TopicArn={quote_plus(TOPIC_ARN)}&Message={BODY}")
     if row == "query cycle":
         return form("SendMessage", f"MessageBody={BODY}")
     if row == "cycle":
@@ -186,6 +196,8 @@ def load(rows: list[str], requests: int) -> None:
         count = requests_of(row, requests)
         for ask in (lambda title, asked: port.ask_all(asked), counted):
             ask(f"{row}: send", [sends(row)] * count)
+            if row == "publish":
+                continue
             received = ask(f"{row}: receive", [receives(row)] * count)
             ask(f"{row}: delete", [deletes(row, answer) for answer in received])
 

@@ -28,7 +28,7 @@ class SendBackpressure:
     ``full_reason`` is the reason why the disk takes no more messages. It is None while the disk has space.
     """
 
-    __slots__ = ("_bytes_max", "_content_cache", "_held", "_replies", "_state", "full_reason", "is_watching")
+    __slots__ = ("_bytes_max", "_content_cache", "_replies", "_state", "full_reason", "held", "is_watching")
 
     def __init__(self, state: State, content_cache: ContentCache, replies: list[Reply], memory_bytes_max: int) -> None:
         """Create it without waiting sends.
@@ -39,7 +39,7 @@ class SendBackpressure:
         self._content_cache = content_cache
         self._replies = replies
         self._bytes_max: float = memory_bytes_max or inf
-        self._held: deque[tuple[Call, Ticket]] = deque()  # sends that wait until the rows on disk hold more contents
+        self.held: deque[tuple[Call, Ticket]] = deque()  # sends that wait until the rows on disk hold more contents
         self.full_reason: str | None = None
         self.is_watching = False
 
@@ -56,7 +56,7 @@ class SendBackpressure:
             return True
         self.is_watching = self._content_cache.is_full
         if self.is_watching:
-            self._held.append((call, ticket))
+            self.held.append((call, ticket))
         return self.is_watching
 
     def _memory_full_reason(self) -> str:
@@ -83,7 +83,7 @@ class SendBackpressure:
     @property
     def may_release(self) -> bool:
         """Return whether a waiting send can go on: to be executed, or to be refused because the disk is full."""
-        return bool(self._held) and (self.full_reason is not None or not self._content_cache.is_full)
+        return bool(self.held) and (self.full_reason is not None or not self._content_cache.is_full)
 
     def released(self) -> Iterator[tuple[Call, Ticket]]:
         """Remove and yield sends that need not wait any longer, the oldest first.
@@ -92,12 +92,12 @@ class SendBackpressure:
         """
         left = RELEASED_AT_ONCE
         while left > 0 and self.may_release:
-            call, ticket = self._held.popleft()
+            call, ticket = self.held.popleft()
             left -= len(call.command.entries) if isinstance(call.command, SendMessageBatch) else 1
             yield call, ticket
 
     def give_up(self) -> list[tuple[Call, Ticket]]:
         """Remove and return all waiting sends."""
-        held = list(self._held)
-        self._held.clear()
+        held = list(self.held)
+        self.held.clear()
         return held
