@@ -67,7 +67,8 @@ class Poster:
             timeout=aiohttp.ClientTimeout(total=timeout_s),
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
-            headers={"User-Agent": AGENT, "Accept-Encoding": "gzip,deflate"},
+            headers={"User-Agent": AGENT, "Accept-Encoding": "gzip,deflate", "Connection": "Keep-Alive"},
+            skip_auto_headers=["Accept"],  # AWS sends none
         )
 
     async def post(self, url: str, headers: dict[str, str], body: bytes) -> Outcome:

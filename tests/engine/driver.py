@@ -292,12 +292,12 @@ def check_indexes(state: State, now_ms: int) -> None:
     assert state.contents_bytes == sum(queue.messages.bytes for queue in state.queues.values())
 
 
-def by_turns(returned: Sequence[Item], fresh: Sequence[Item], taken: int) -> list[Item]:
-    """One by one after ``taken`` deliveries: what came back at even places, and the rest of the longer one."""
+def by_turns(returned: Sequence[Item], fresh: Sequence[Item], turns: int) -> list[Item]:
+    """One by one, what came back first unless the last bit of ``turns`` is set, and the rest of the longer one."""
     returned, fresh, found = list(returned), list(fresh), list[Item]()
     while returned and fresh:
-        found.append((fresh if taken % 2 else returned).pop(0))
-        taken += 1
+        found.append((fresh if turns % 2 else returned).pop(0))
+        turns += 1
     return found + returned + fresh
 
 
@@ -306,7 +306,7 @@ def check_turns(queue: Queue, chosen: list[int], since_ms: Mapping[int, int]) ->
     assert as_a(StandardOrder, queue.order) is not None
     back = sorted(since_ms[each] for each in since_ms if queue.rows.get(each, UNTOUCHED).delivery_number)
     fresh = sorted(since_ms[each] for each in since_ms if not queue.rows.get(each, UNTOUCHED).delivery_number)
-    assert [since_ms[sequence] for sequence in chosen] == by_turns(back, fresh, queue.order._taken)
+    assert [since_ms[sequence] for sequence in chosen] == by_turns(back, fresh, queue.order._turns)
 
 
 def check_contents(queue: Queue) -> None:
@@ -440,8 +440,8 @@ def tenant_line(
     tenant = order._tenants.named(group) if group is not None else None
     returned = order._returned if tenant is None else tenant.returned or {}
     fresh = sorted((since_ms[each], was_delayed(order, each), each) for each in sequences if each not in returned)
-    taken = order._taken if tenant is None else tenant.taken
-    line = by_turns(list(returned), [each for _, _, each in fresh], taken)
+    turns = order._turns if tenant is None else tenant.last_turns
+    line = by_turns(list(returned), [each for _, _, each in fresh], turns)
     found, ahead_ms = list[tuple[int, int]](), None
     for sequence in reversed(line):
         if sequence not in returned:

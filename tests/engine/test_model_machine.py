@@ -37,7 +37,7 @@ class QueueMachine(RuleBasedStateMachine):
         self.handles: list[tuple[str, Naive]] = []
         self.last: list[tuple[ReceiveMessageResult, list[Naive]]] = []
         self.sent: dict[bytes, tuple[c.SendMessage, str, int]] = {}
-        self.taken = 0  # deliveries since the last purge
+        self.turns = 0  # 1 after a delivery of a message that had come back
 
     @property
     def now_ms(self) -> int:
@@ -50,7 +50,7 @@ class QueueMachine(RuleBasedStateMachine):
         """What came back and what was never received, by turns, of each the longest available first."""
         found = sorted((x for x in self.live() if x.available_ms <= self.now_ms), key=lambda x: x.available_ms)
         back = [card for card in found if card.was_handed_out]
-        return by_turns(back, [card for card in found if not card.was_handed_out], self.taken)
+        return by_turns(back, [card for card in found if not card.was_handed_out], self.turns)
 
     # --- what clients do --------------------------------------------------------------
 
@@ -107,7 +107,7 @@ class QueueMachine(RuleBasedStateMachine):
         assert [(card.was_handed_out, card.available_ms) for card in taken] == [
             (card.was_handed_out, card.available_ms) for card in expected
         ]
-        self.taken += len(taken)
+        self.turns = int(taken[-1].was_handed_out) if taken else self.turns
         for message, card in zip(result.messages, taken, strict=True):
             assert message.body == card.body
             assert message.receipt_handle not in {handle for handle, _ in self.handles}
@@ -163,7 +163,7 @@ class QueueMachine(RuleBasedStateMachine):
     def purge(self) -> None:
         self.solo.do(c.PurgeQueue(queue_url="jobs"))
         self.cards.clear()
-        self.taken = 0
+        self.turns = 0
 
     @rule(ms=st.sampled_from([1, 500, 1_000, 2_000, 5_000, 29_999, 60_000]))
     def time_passes(self, ms: int) -> None:

@@ -17,6 +17,12 @@ from elasticq.runtime.ticket import Awaited
 from elasticq.testing import ElasticQ
 from tests.push.receiver import Receiver, receiving
 
+SENT_HEADERS = {
+    "host", "content-type", "content-length", "user-agent", "accept-encoding", "connection", "x-amz-sns-message-type",
+    "x-amz-sns-message-id", "x-amz-sns-topic-arn", "x-amz-sns-subscription-arn",
+}  # fmt: skip
+"""The headers of a notification. Recorded on AWS: it sends Connection, and no Accept."""
+
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[ElasticQ]:
@@ -67,6 +73,7 @@ def test_a_published_message_reaches_a_web_server_that_confirmed(server: Elastic
     (request,) = receiver.wait_for(1)
     assert request.headers["x-amz-sns-message-id"] == sent["MessageId"] == request.envelope["MessageId"]
     assert request.headers["x-amz-sns-subscription-arn"] == subscription
+    assert set(request.headers) == SENT_HEADERS
     assert (request.envelope["Message"], request.envelope["Subject"]) == ("x", "s")
     with urllib.request.urlopen(request.envelope["SigningCertURL"]) as answer:
         assert answer.read().startswith(b"-----BEGIN CERTIFICATE-----")

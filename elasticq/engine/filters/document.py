@@ -135,7 +135,7 @@ class Document:
 
 
 _NESTED: Final = frozenset((list, dict))
-_PLAIN: Final = frozenset((str, float, type(None)))  # such a value is its own scalar
+_PLAIN: Final = frozenset((str, type(None)))  # such a value is its own scalar
 
 
 def _has_scalars(root: object, budget: Budget) -> Generator[None, None, bool]:

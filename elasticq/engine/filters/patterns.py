@@ -481,7 +481,7 @@ def _second_bound(argument: list[Any], first: End) -> End:
     top = _bound(argument, 2)
     if len(argument) > 4:
         raise refused("Too many terms in numeric range expression")
-    if first[0] >= top[0]:
+    if argument[1] >= argument[3]:
         raise refused("Bottom must be less than top")
     return top
 
@@ -500,7 +500,7 @@ def _bound(argument: list[Any], at: int) -> End:
 def _in_range(number: Any) -> Any:
     if not -limits.FILTER_NUMBER_MAX <= number <= limits.FILTER_NUMBER_MAX:
         raise refused(f"Value must be between {-limits.FILTER_NUMBER_MAX} and {limits.FILTER_NUMBER_MAX}, inclusive")
-    return number
+    return scalar(number)
 
 
 def _token(argument: list[Any], at: int) -> str:

@@ -212,11 +212,11 @@ def _measured(policy: dict[str, Any], is_of_body: bool, depth: int, parts: int) 
         if parts_here > limits.FILTER_DEPTH_MAX:
             raise refused(TOO_COMPLEX)
         if isinstance(value, dict):
-            if not is_of_body:
-                raise InvalidFilterPolicy("Filter policy scope MessageAttributes does not support nested filter policy")
             if not value:
                 raise refused("Empty objects are not allowed")
             size = size.times(_measured(value, is_of_body, depth + 1, parts_here))
+            if not is_of_body:  # AWS refuses the members of the object first
+                raise InvalidFilterPolicy("Filter policy scope MessageAttributes does not support nested filter policy")
         elif not isinstance(value, list):
             raise refused(f'"{quoted(key)}" must be an object or an array')
         elif not value:

@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import chain
-from math import inf
+from math import floor, inf
 from typing import Any, Final
 
 NUMBERS: Final = 0
@@ -59,12 +59,23 @@ TRUE: Final = Truth(True)
 FALSE: Final = Truth(False)
 
 
+def _five_digits(number: float) -> float:
+    """Return the number without the sixth and later digits after the decimal point.
+
+    Source: the SNS developer guide, "Numeric value matching". A float has no such digits from 1e10 on. The small
+    addend makes up for the rounding of the product: 0.00029 * 1e5 is just below 29.
+    """
+    return floor(number * 1e5 + 1e-3) / 1e5 if -1e10 < number < 1e10 else number
+
+
 def scalar(value: Any) -> Any:
     """Return the scalar for a decoded JSON value that is neither a list nor an object.
 
-    An integer of more than 64 bits becomes a float, because a client could choose many such integers with the same
-    hash.
+    Numbers keep five digits after the decimal point. An integer of more than 64 bits becomes a float, because a client
+    could choose many such integers with the same hash.
     """
+    if isinstance(value, float):
+        return _five_digits(value)
     if value is True:
         return TRUE
     if value is False:

@@ -26,7 +26,7 @@ from typing import Final
 from elasticq.engine.ordering.contract import AHEAD_MAX, SKIPPED_MAX, TAKEN_BETWEEN_LOOKS, ContentsMissing, Order
 from elasticq.engine.ordering.groups import Groups, Tenant
 from elasticq.engine.ordering.ranges import Ranges
-from elasticq.engine.ordering.standard import StandardOrder, deliveries
+from elasticq.engine.ordering.standard import StandardOrder, turns_after
 from elasticq.engine.stored.ages import Ages
 from elasticq.engine.stored.delivery_rows import Grace, Row
 from elasticq.engine.stored.mutations import MessageStored
@@ -42,7 +42,7 @@ Next = tuple[int, int]
 class FairOrder(StandardOrder):
     """The index of one standard queue with tenants.
 
-    ``_returned``, ``_due`` and ``_taken`` cover the messages without a group. ``_alone`` holds the untouched ones of
+    ``_returned``, ``_due`` and ``_turns`` cover the messages without a group. ``_alone`` holds the untouched ones of
     these.
     """
 
@@ -106,9 +106,9 @@ class FairOrder(StandardOrder):
         tenant = self._tenants.of(sequence)
         self._progress += 1
         if tenant is None:
-            self._taken += deliveries(old, row)
+            self._turns = turns_after(self._turns, old, row)
         else:
-            tenant.taken += deliveries(old, row)
+            tenant.last_turns = turns_after(tenant.last_turns, old, row)
         self._withdraw(sequence, old, tenant)
         self.insert(sequence, row)
         if tenant is not None and tenant.returned is not None:
@@ -176,14 +176,14 @@ class FairOrder(StandardOrder):
 
     def note_served(self, name: str, number: int) -> None:
         if not name:
-            self._taken = number
+            self._turns = number
         elif (tenant := self._tenants.named(name)) is not None:
-            tenant.taken = number
+            tenant.last_turns = number
             self._line_up(tenant)
 
     def served(self) -> list[tuple[str, int]]:
-        touched = [each for each in self._tenants if each.taken or each.in_flight or each.returned is not None]
-        return super().served() + [(tenant.name, tenant.taken) for tenant in touched]
+        touched = [each for each in self._tenants if each.last_turns or each.in_flight or each.returned is not None]
+        return super().served() + [(tenant.name, tenant.last_turns) for tenant in touched]
 
     def recheck_returned(self, from_ms: int) -> None:
         super().recheck_returned(from_ms)
@@ -199,16 +199,16 @@ class FairOrder(StandardOrder):
     def _waiting(self, tenant: Tenant) -> Iterator[Next]:
         """Return an iterator over the messages of a tenant that can be delivered, in their order."""
         tenant.sort()
-        return self._in_turn(self._since(tenant, tenant.due or {}), tenant.returned or {}, tenant.taken)
+        return self._in_turn(self._since(tenant, tenant.due or {}), tenant.returned or {}, tenant.last_turns)
 
-    def _in_turn(self, fresh: Iterator[Next], returned: Mapping[int, int], taken: int) -> Iterator[Next]:
+    def _in_turn(self, fresh: Iterator[Next], returned: Mapping[int, int], turns: int) -> Iterator[Next]:
         """Yield returned and never-received messages by turns. Nothing may change during the iteration.
 
         A returned message gets the time of the never-received message that it precedes, if that is earlier than its
         own.
         """
         ahead = next(fresh, None)
-        is_turn_of_fresh = taken % 2 == 1
+        is_turn_of_fresh = turns & 1 == 1
         for sequence, due_ms in returned.items():
             if is_turn_of_fresh and ahead is not None:
                 yield ahead
@@ -277,7 +277,7 @@ class FairOrder(StandardOrder):
         return count >= NOISY_MIN and count * NOISY_SHARE > len(self._deadlines)
 
     def _look(self) -> "_View":
-        return _View(self, self._in_turn(self._since(self._alone, self._due), self._returned, self._taken))
+        return _View(self, self._in_turn(self._since(self._alone, self._due), self._returned, self._turns))
 
     def missing_ahead(self) -> list[int]:
         with self._look() as look:

@@ -167,10 +167,10 @@ class Tenant(Counted):
     - returned: Its returned messages, with the times since which they are available; None if there are none.
     - due: Its never-received messages whose delay is over, with the times when it ended; None if there are none.
     - listed: Its next message in the line as (time since which it is available, sequence); None if it has none.
-    - taken: The number of deliveries of its messages. It decides whose turn it is: returned or never-received messages.
+    - last_turns: The kinds of its last deliveries. See ``turns_after`` in standard.py.
     """
 
-    __slots__ = ("_is_sorted", "due", "in_flight", "listed", "returned", "taken")
+    __slots__ = ("_is_sorted", "due", "in_flight", "last_turns", "listed", "returned")
 
     def __init__(self, name: str, number: int) -> None:
         super().__init__(name, number)
@@ -178,12 +178,12 @@ class Tenant(Counted):
         self.listed: tuple[int, int] | None = None
         self.returned: OrderedDict[int, int] | None = None
         self.due: OrderedDict[int, int] | None = None
-        self.taken = 0
+        self.last_turns = 0
         self._is_sorted = True
 
     def reset(self, name: str) -> None:
         super().reset(name)
-        self.taken = 0
+        self.last_turns = 0
 
     def put_back(self, sequence: int, due_ms: int, was_received: bool) -> None:
         """Store that the message is available since ``due_ms``, because its visibility timeout or its delay ended."""

@@ -73,7 +73,7 @@ class PriorityOrder(StandardOrder):
     order, so the most urgent level is the last one.
     """
 
-    __slots__ = ("_default", "_groups", "_levels", "_line", "_numbers")
+    __slots__ = ("_default", "_groups", "_levels", "_line", "_numbers", "_taken")
 
     has_groups = True
 
@@ -84,6 +84,7 @@ class PriorityOrder(StandardOrder):
         self._line: list[Level] = []
         self._numbers: list[int] = []
         self._default = 0
+        self._taken = 0  # deliveries, for ``progress``
 
     # --- written by apply ---------------------------------------------------
 

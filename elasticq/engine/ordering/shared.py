@@ -109,7 +109,7 @@ class SharedOrder(FairOrder):
         tenant = self._tenants.named(share.path) if share.path else None
         if tenant is not None:
             return self._waiting(tenant)
-        return self._in_turn(self._since(self._alone, self._due), self._returned, self._taken)
+        return self._in_turn(self._since(self._alone, self._due), self._returned, self._turns)
 
     def choose(self, now_ms: int, limit: int, sent_after_ms: int) -> list[int]:
         """Choose as ``Order.choose`` does, with groups taking turns."""

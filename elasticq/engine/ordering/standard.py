@@ -18,8 +18,8 @@ All sets are derived from the rows and the time; nothing is logged when a deadli
 
 A returned message goes ahead of the backlog, so a retry does not wait for millions of messages. But while
 never-received messages wait, returned ones get only every second place. So messages that always fail do not block the
-queue (docs/adr/0026). The number of deliveries (``_taken``) decides whose turn it is. A roll-back decreases it. Each
-member counts it on its own, from its start.
+queue (docs/adr/0026). After a returned message it is the turn of a never-received one, after any other delivery that
+of a returned one. Each member keeps the kinds of the last deliveries (``_turns``) on its own, from its start.
 """
 
 from collections import OrderedDict
@@ -48,6 +48,7 @@ from elasticq.engine.stored.mutations import MessageStored
 from elasticq.model.commands import SendMessage, SendMessageBatchEntry
 
 RETURNED_AHEAD_MAX = 64
+_TURNS: Final = (1 << 62) - 1  # the deliveries that ``turns_after`` remembers, so a roll-back can forget the newest
 _push: Final = heappush  # compiled code reads a name of this module without a dict lookup
 IDEMPOTENCY_WINDOW = "ElasticqIdempotencyWindow"
 """An attribute of ElasticQ for standard queues: for how many seconds a MessageDeduplicationId is remembered."""
@@ -87,7 +88,7 @@ class StandardRules(Rules):
 class StandardOrder(Order):
     """The index of one standard queue whose messages have no groups."""
 
-    __slots__ = ("_due", "_returned", "_taken")
+    __slots__ = ("_due", "_returned", "_turns")
 
     has_groups = False
 
@@ -95,7 +96,7 @@ class StandardOrder(Order):
         super().__init__(rows, contents, grace, ages)
         self._returned: OrderedDict[int, int] = OrderedDict()  # sequence -> time since which it is available
         self._due: OrderedDict[int, int] = OrderedDict()  # the same for never-received messages
-        self._taken = 0
+        self._turns = 0
 
     def converted_to(self, successor: "type[Successor]") -> "Successor":
         """Return an order of class ``successor`` with the state of this one, which must not be used again."""
@@ -106,7 +107,7 @@ class StandardOrder(Order):
     def _take_over(self, before: "StandardOrder") -> None:
         self._untouched = before._untouched
         self._returned, self._due = before._returned, before._due
-        self._taken = before._taken
+        self._turns = before._turns
         self._deadlines, self._heap, self._delays = before._deadlines, before._heap, before._delays
 
     # --- written by apply ---------------------------------------------------
@@ -135,7 +136,7 @@ class StandardOrder(Order):
             del self._returned[sequence]
 
     def replace(self, sequence: int, old: Row, row: Row) -> None:
-        self._taken += deliveries(old, row)
+        self._turns = turns_after(self._turns, old, row)
         self.remove(sequence, old)
         self.insert(sequence, row)
 
@@ -152,10 +153,10 @@ class StandardOrder(Order):
         """Do nothing: each message has its own delay."""
 
     def note_served(self, name: str, number: int) -> None:
-        self._taken = number
+        self._turns = number
 
     def served(self) -> list[tuple[str, int]]:
-        return [("", self._taken)] if self._taken or self._rows or self._delays.count else []
+        return [("", self._turns)] if self._turns or self._rows or self._delays.count else []
 
     def recheck_returned(self, from_ms: int) -> None:
         for sequence, due_ms in reversed(list(self._returned.items())):
@@ -223,14 +224,14 @@ class StandardOrder(Order):
         contents = self._contents
         chosen: list[int] = []
         skipped = 0
-        place = self._taken
+        is_turn_of_fresh = self._turns & 1 == 1
         back = next(returned, None)
         ahead = next(fresh, None)
         while len(chosen) < limit and skipped < SKIPPED_MAX:
-            if ahead is not None and (back is None or place % 2):
-                sequence, ahead = ahead, next(fresh, None)
+            if ahead is not None and (back is None or is_turn_of_fresh):
+                sequence, ahead, was_received = ahead, next(fresh, None), False
             elif back is not None:
-                sequence, back = back, next(returned, None)
+                sequence, back, was_received = back, next(returned, None), True
             else:
                 break
             content = contents.get(sequence)
@@ -240,7 +241,7 @@ class StandardOrder(Order):
                 raise ContentsMissing([sequence, *(other for other in self.missing_ahead() if other != sequence)])
             if content.sent_ms > sent_after_ms:
                 chosen.append(sequence)
-                place += 1
+                is_turn_of_fresh = was_received
             else:
                 skipped += 1
         return chosen
@@ -292,6 +293,17 @@ class StandardOrder(Order):
     def next_due_ms(self) -> int | None:
         due_ms = min(self._delays.next_ms, self._heap[0][0] if self._heap else NEVER)
         return due_ms if due_ms != NEVER else None
+
+
+def turns_after(turns: int, old: Row, row: Row) -> int:
+    """Return the kinds of the last deliveries after a message's row has changed. A roll-back removes the newest.
+
+    They are the bits of a number, the newest is the lowest: 1 if the message was a returned one.
+    """
+    number, old_number = row.delivery_number, old.delivery_number
+    if number == old_number:
+        return turns
+    return (turns << 1 | (old_number > 0)) & _TURNS if number > old_number else turns >> 1
 
 
 def deliveries(old: Row, row: Row) -> int:

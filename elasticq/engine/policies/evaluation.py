@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from elasticq.engine.policies import language as policy_language
 from elasticq.engine.policies.language import VARIABLE, Condition, Principals, Statement, Unreadable
-from elasticq.engine.policies.patterns import are_alike, arn_parts, is_like
+from elasticq.engine.policies.patterns import are_alike, arn_parts, arn_patterns, is_like
 
 ALLOW: Final = "Allow"
 DENY: Final = "Deny"
@@ -132,16 +132,12 @@ def _is_about(statement: Statement, request: Request) -> bool:
 
 
 def _is_resource(request: Request, pattern: str) -> bool:
-    arn = request.arn
+    arn, wanted = request.arn, arn_patterns(pattern)
+    if wanted is None:  # no ARN: only a text such as "*" matches
+        return pattern.startswith("*") and is_like(arn, pattern)
     if is_like(arn, pattern):
         return True
-    if not request.is_any_region:
-        return False
-    try:
-        wanted = arn_parts(pattern)
-    except ValueError:
-        return False
-    return are_alike(arn_parts(arn), [*wanted[:3], "*", *wanted[4:]])
+    return request.is_any_region and are_alike(arn_parts(arn), [*wanted[:3], "*", *wanted[4:]])
 
 
 # --- conditions -------------------------------------------------------------------

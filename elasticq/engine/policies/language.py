@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from msgspec import Struct, structs
 
-from elasticq.engine.policies.patterns import are_alike, arn_parts, is_like
+from elasticq.engine.policies.patterns import are_alike, arn_parts, arn_patterns, is_like
 from elasticq.model import documents
 from elasticq.model.times import extended_s
 
@@ -166,7 +166,7 @@ def _statement(given: Json) -> Statement:
         are_principals_excepted=are_principals_excepted,
         actions=_actions(action),
         are_actions_excepted=are_actions_excepted,
-        resources=_resources(resource) if has_resource else None,
+        resources=_texts(resource, "Resource") if has_resource else None,
         are_resources_excepted=are_resources_excepted,
         conditions=_conditions(members.get("Condition", {})),
     )
@@ -218,17 +218,6 @@ def _actions(value: object) -> tuple[str, ...]:
     patterns = tuple(each.lower() for each in _texts(value, "Action"))
     if not all(_ACTION.match(each) for each in patterns):
         raise Unreadable("Action")
-    return patterns
-
-
-def _resources(value: object) -> tuple[str, ...]:
-    """Return the resource patterns: ARNs, or patterns that match a whole ARN."""
-    patterns = _texts(value, "Resource")
-    try:
-        if not all(each.startswith("*") or arn_parts(each)[0] == "arn" for each in patterns):
-            raise Unreadable("Resource")
-    except ValueError as error:
-        raise Unreadable("Resource") from error
     return patterns
 
 
@@ -362,7 +351,7 @@ def _of_texts(holds: Callable[[str, str], bool], read: Callable[[str], str] = st
     return Operator(read, lambda value: read(_text(value)), holds, takes_variables=True)
 
 
-_arns_alike: Final = Operator(arn_parts, lambda value: arn_parts(_text(value)), are_alike, takes_variables=True)
+_arns_alike: Final = Operator(arn_patterns, lambda value: arn_parts(_text(value)), are_alike, takes_variables=True)
 OPERATORS: Final[dict[str, Operator]] = {
     **_with_opposite("StringEquals", "StringNotEquals", _of_texts(eq)),
     **_with_opposite("StringEqualsIgnoreCase", "StringNotEqualsIgnoreCase", _of_texts(eq, str.casefold)),

@@ -27,12 +27,21 @@ def is_like(text: str, pattern: str) -> bool:
 
 def arn_parts(text: str) -> list[str]:
     """Return [arn, partition, service, region, account, resource]. Raise ValueError if there are fewer parts."""
-    parts = text.split(":", _ARN_PARTS - 1)
-    if len(parts) < _ARN_PARTS:
+    parts = arn_patterns(text)
+    if parts is None:
         raise ValueError("an ARN has six parts")
     return parts
 
 
-def are_alike(parts: list[str], patterns: list[str]) -> bool:
-    """Return whether each part of an ARN matches its pattern. So ``*`` does not match a colon between parts."""
-    return all(map(is_like, parts, patterns))
+def arn_patterns(text: str) -> list[str] | None:
+    """Return the pattern of each part of an ARN, or None if the text is no ARN. AWS stores such texts, too."""
+    parts = text.split(":", _ARN_PARTS - 1)
+    return parts if len(parts) == _ARN_PARTS else None
+
+
+def are_alike(parts: list[str], patterns: list[str] | None) -> bool:
+    """Return whether each part of an ARN matches its pattern. So ``*`` does not match a colon between parts.
+
+    No ARN matches None.
+    """
+    return patterns is not None and all(map(is_like, parts, patterns))

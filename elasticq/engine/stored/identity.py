@@ -122,16 +122,15 @@ class Identity:
         """Return the end of a subscription's ARN. It differs from all MessageIds, because no sequence is 0."""
         return self.message_id(number, 0)
 
-    def token(self, number: int) -> str:
-        """Return the token that confirms the subscription with this number."""
+    def token(self, number: int, *, is_farewell: bool = False) -> str:
+        """Return the token that confirms the subscription with this number, or restores it after an Unsubscribe."""
         head = _NUMBER.pack(number)
-        blocks = [blake2b(head, key=self._token_key, salt=bytes((at,))).digest() for at in range(3)]
+        salts = range(3, 6) if is_farewell else range(3)
+        blocks = [blake2b(head, key=self._token_key, salt=bytes((at,))).digest() for at in salts]
         return (head + b"".join(blocks))[:_TOKEN_BYTES].hex()
 
-    def read_token(self, token: str) -> int | None:
-        """Return the number of the subscription that the token confirms; None if this cluster did not make
-        the token.
-        """
+    def read_token(self, token: str, *, is_farewell: bool = False) -> int | None:
+        """Return the number of the subscription for which ``token`` returns this token; None if there is none."""
         try:
             head = bytes.fromhex(token[: 2 * _NUMBER.size])
         except ValueError:
@@ -139,7 +138,8 @@ class Identity:
         if len(head) != _NUMBER.size:
             return None
         number: int = _NUMBER.unpack(head)[0]
-        return number if compare_digest(self.token(number).encode(), token.encode("utf-8", "replace")) else None
+        made = self.token(number, is_farewell=is_farewell).encode()
+        return number if compare_digest(made, token.encode("utf-8", "replace")) else None
 
     def receipt_handle(self, queue_id: int, sequence: int, delivery_number: int) -> str:
         head = _HANDLE.pack(_RECEIPT, queue_id, sequence, delivery_number)

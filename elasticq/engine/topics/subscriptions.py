@@ -179,14 +179,19 @@ def confirm_subscription(
     if len(parts) < 6 or parts[2] != "sns" or not context.is_in_region(parts[3], call.account):
         raise invalid_parameter("Topic")
     token = command.token or ""
-    if len(token) != limits.CONFIRMATION_TOKEN_CHARS or not token.isalnum():
-        raise InvalidToken("Invalid token")
+    is_signed = call.principal != ANONYMOUS
+    if is_signed and (len(token) != limits.CONFIRMATION_TOKEN_CHARS or not token.isalnum()):
+        raise InvalidToken("Invalid token")  # a web server that opens a wrong SubscribeURL gets the answer below
     number = state.identity.read_token(token)
-    subscription = None if number is None else state.topics.subscription(number)
+    restored = state.identity.read_token(token, is_farewell=True) if number is None else None
+    named = restored if number is None else number
+    subscription = None if named is None else state.topics.subscription(named)
     topic = None if subscription is None else state.topics.by_number.get(subscription.row.topic)
     if subscription is None or topic is None:
         raise invalid_parameter("Token")
     row = subscription.row
+    if row.is_left and restored is None:
+        raise invalid_parameter("Token")  # only the token of the UnsubscribeConfirmation restores it
     if row.is_pending and context.now_ms > row.created_ms + limits.CONFIRMATION_TOKEN_MS:
         raise invalid_parameter("Token")
     needs = row.needs_authentication or (command.authenticate_on_unsubscribe or "").lower() == "true"
@@ -231,7 +236,7 @@ def _unsubscribed_web_server(
     sequence = next_sequence(watermark, context.term)
     body = envelopes.farewell(
         message_id=state.identity.message_id(queue.id, sequence),
-        token=state.identity.token(row.number),
+        token=state.identity.token(row.number, is_farewell=True),
         topic_arn=arn_of(topic, context),
         key=row.key,
         base_url=row.base_url,

@@ -98,6 +98,16 @@ IN_ATTRIBUTES = [
     # Numbers.
     ({"a": [{"numeric": ["=", 5]}]}, {"a": 5.0}, True),
     ({"a": [{"numeric": ["=", 5]}]}, {"a": "5"}, False),
+    ({"a": [{"numeric": ["=", 100.123456]}]}, {"a": 100.1234567}, True),  # five digits after the point count
+    ({"a": [{"numeric": ["=", 100.123456]}]}, {"a": 100.12344}, False),
+    ({"a": [100.12345]}, {"a": [1, 100.123459]}, True),
+    ({"a": [{"numeric": ["=", 0.00029]}]}, {"a": 0.000291}, True),
+    ({"a": [{"numeric": ["=", -0.00029]}]}, {"a": -0.00029}, True),
+    ({"a": [{"numeric": ["<", 1.000019]}]}, {"a": 1.000011}, False),
+    ({"a": [{"numeric": ["<=", 1.000011]}]}, {"a": 1.000019}, True),
+    ({"a": [{"numeric": [">", 1.000001, "<", 1.000002]}]}, {"a": 1.0000015}, False),
+    ({"a": [{"anything-but": [1.000001]}]}, {"a": 1.000002}, False),
+    ({"a": [{"numeric": [">", 0]}]}, {"a": 1e300}, True),
     ({"a": [{"numeric": [">", 0, "<=", 9]}]}, {"a": 9}, True),
     ({"a": [{"numeric": [">", 0, "<=", 9]}]}, {"a": 0}, False),
     ({"a": [{"numeric": [">=", 0, "<", 9]}]}, {"a": 0}, True),
@@ -295,6 +305,13 @@ def test_attributes_have_no_keys_in_keys() -> None:
     expected = "Filter policy scope MessageAttributes does not support nested filter policy"
     assert refusal({"a": {"b": ["x"]}}, MESSAGE_ATTRIBUTES) == expected
     assert refusal({"$or": [{"a": ["x"]}, {"a": {"b": ["x"]}}]}, MESSAGE_ATTRIBUTES) == expected
+
+
+def test_the_members_of_a_nested_object_are_refused_first() -> None:
+    """Recorded on AWS with the scope MessageAttributes."""
+    expected = 'FilterPolicy: "suffix" must be an object or an array'
+    for scope in (MESSAGE_ATTRIBUTES, MESSAGE_BODY):
+        assert refusal({"key": {"suffix": "value"}}, scope) == expected
 
 
 TOO_COMPLEX = "FilterPolicy: Filter policy is too complex"

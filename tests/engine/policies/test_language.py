@@ -4,8 +4,9 @@ import json
 from typing import Any
 
 import pytest
+from msgspec import structs
 
-from elasticq.engine.policies.evaluation import DENY, Request, evaluate
+from elasticq.engine.policies.evaluation import DENY, NEITHER, Request, evaluate
 from elasticq.engine.policies.queue_policies import check
 from elasticq.model.errors import InvalidAttributeValue, OverLimit
 from elasticq.model.limits import POLICY_BYTES_MAX
@@ -126,15 +127,10 @@ ODD: dict[str, list[object]] = {
     "Resource": [
         None,
         1,
-        "",
         [],
         {},
         [[ARN]],
         [ARN, None],
-        "orders",
-        "arn:aws:sqs",
-        "arn:aws:sqs:*:orders",
-        "ARN:a:b:c:d:e",
     ],
     "Condition": [
         None,
@@ -186,8 +182,6 @@ ODD: dict[str, list[object]] = {
         {"IpAddress": {"aws:SourceIp": 167772160}},
         {"IpAddress": {"aws:SourceIp": "fe80::1%eth0"}},
         {"IpAddress": {"aws:SourceIp": "::ffff:10.0.0.0/104"}},  # an IPv4 network that no IPv4 client would be in
-        {"ArnLike": {"aws:PrincipalArn": "*"}},
-        {"ArnLike": {"aws:PrincipalArn": "arn:aws:iam::*"}},
         {"BinaryEquals": {"aws:username": "QUtJRA=="}},  # of IAM, and of no key here
     ],
 }
@@ -202,6 +196,24 @@ def test_statements(statement: dict[str, Any]) -> None:
     assert not is_refused(document(DENY_ALL))
     assert is_refused(document(statement))
     assert is_refused(document(DENY_ALL, statement))
+
+
+NOT_ARNS = ["", "orders", "'$sqs_queue_arn'", "arn:aws:sqs", "arn:aws:sqs:*:orders", "ARN:a:b:c:d:e"]
+
+
+@pytest.mark.parametrize("text", NOT_ARNS)
+def test_text_that_is_no_arn_is_stored_and_matches_nothing(text: str) -> None:
+    """AWS stores such a policy. This was recorded with a Resource and an aws:SourceArn that were no ARNs."""
+    everybody = {**DENY_ALL, "Principal": {"AWS": "*"}}
+    by_service = structs.replace(REQUEST, caller="sns.amazonaws.com", source_arn="arn:aws:sns:us-east-1:1:news")
+    for effect in ("Allow", "Deny"):
+        for element in ({"Resource": text}, {"Condition": {"ArnEquals": {"aws:SourceArn": text}}}):
+            stored = document({**everybody, "Effect": effect, **element})
+            assert not is_refused(stored)
+            assert evaluate(stored, REQUEST) == evaluate(stored, by_service) == NEITHER
+    other = document({**everybody, "Condition": {"ArnNotEquals": {"aws:SourceArn": text}}})
+    assert not is_refused(other)
+    assert evaluate(other, by_service) == DENY, "no ARN equals the text"
 
 
 def test_the_refusal_is_awss() -> None:

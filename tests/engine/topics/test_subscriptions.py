@@ -152,7 +152,10 @@ def test_wrong_token_confirms_nothing(desk: TopicDesk) -> None:
     forged = f"{token[:-1]}{'0' if token[-1] != '0' else '1'}"
     assert invalid(desk, t.ConfirmSubscription(arn(), forged)) == "Token"
     assert invalid(desk, t.ConfirmSubscription(arn(), "f" * 288)) == "Token"
-    assert invalid(desk, t.ConfirmSubscription(arn(), "x")) == "Invalid token"
+    assert invalid(desk, t.ConfirmSubscription(arn(), "x")) == "Token", "the answer to a wrong SubscribeURL"
+    signed = Call(t.ConfirmSubscription(arn(), "x"), "AKID", DEFAULT_ACCOUNT, ENDPOINT)
+    with pytest.raises(errors.InvalidToken, match=r"^Invalid token$"):
+        execute(desk.state, signed, desk.context)
     assert invalid(desk, t.ConfirmSubscription(None, token)) == "Topic"
     assert invalid(desk, t.ConfirmSubscription(arn().replace("us-east-1", "eu-west-1"), token)) == "Topic"
     desk.wait(limits.CONFIRMATION_TOKEN_MS / 1_000 + 1)
@@ -486,11 +489,18 @@ def test_web_server_is_told_that_it_was_unsubscribed_and_nothing_more(desk: Topi
 
 def test_web_server_restores_its_subscription_by_the_link(desk: TopicDesk) -> None:
     made = web_subscription(desk)
+    first = desk.state.identity.token(desk.state.topics.by_key[made.rpartition(":")[2]].row.number)
     desk.do(t.Unsubscribe(made))
     (told,) = map(json.loads, inner_bodies(desk, made.rpartition(":")[2]))
-    restored = desk.do(t.ConfirmSubscription(arn(), told["Token"]))
-    assert isinstance(restored, SubscribeResult)
-    assert restored.subscription_arn == made
+    assert told["Token"] != first
+    assert told["SubscribeURL"].endswith(told["Token"])
+    assert invalid(desk, t.ConfirmSubscription(arn(), first)) == "Token", "it confirmed, but does not restore"
+    for _ in range(2):
+        restored = desk.do(t.ConfirmSubscription(arn(), told["Token"]))
+        assert isinstance(restored, SubscribeResult)
+        assert restored.subscription_arn == made
+    confirmed = desk.do(t.ConfirmSubscription(arn(), first))
+    assert confirmed == restored
     desk.publish("again")
     assert inner_bodies(desk, made.rpartition(":")[2])[1:] == ["again"]
 
