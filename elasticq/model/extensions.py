@@ -93,7 +93,8 @@ class HideBySequence(FencedCommand):
     """A new visibility timeout by REST, for a message in flight.
 
     visibility_timeout: in seconds from now; None for that of the queue. receipt_handle: the delivery to change; None
-    for the newest one. metadata: added to the message's metadata.
+    for the newest one. metadata: added to the message's metadata. deliver_at: when the message becomes visible, in
+    milliseconds since the epoch; it may be later than a visibility timeout allows.
     """
 
     queue_url: QueueUrl | None = None
@@ -101,6 +102,7 @@ class HideBySequence(FencedCommand):
     visibility_timeout: Integer | None = None
     receipt_handle: ReceiptHandle | None = None
     metadata: Metadata | None = None
+    deliver_at: Annotated[int, MEMBERS["DeliverAt"]] | None = None
 
 
 class PrioritiseBySequence(FencedCommand):

@@ -9,6 +9,7 @@ from elasticq.model.commands import Command
 from elasticq.model.errors import InvalidParameterValue, QueueDoesNotExist, SqsError
 from elasticq.model.limits import QUEUE_URL_CHARS_MAX
 from elasticq.model.results import Result, StaleResult
+from elasticq.rest.shapes import Server
 
 Submit = Callable[[Command, str], Awaitable[Result | SqsError]]
 """A function that executes a command for the caller. The text is the id of the call: a repeat has no second effect."""
@@ -32,10 +33,11 @@ class Request:
 
     submit: executes a command. path: the values of the route's braces. query: the checked parameters by name.
     body: an object of the route's type, or None. clock: returns cluster time in milliseconds.
-    entropy: returns random bytes, for new ids. is_doq: whether the request used a path of doq.
+    entropy: returns random bytes, for new ids. is_doq: whether the request used a path of doq. servers: returns the
+    members of the cluster.
     """
 
-    __slots__ = ("_clock", "body", "entropy", "is_doq", "path", "query", "submit")
+    __slots__ = ("_clock", "body", "entropy", "is_doq", "path", "query", "servers", "submit")
 
     def __init__(
         self,
@@ -47,6 +49,7 @@ class Request:
         clock: Callable[[], int] = int,
         entropy: Callable[[int], bytes] = bytes,
         is_doq: bool = False,
+        servers: Callable[[], list[Server]] = list,
     ) -> None:
         self.submit = submit
         self.path = path
@@ -55,6 +58,7 @@ class Request:
         self._clock = clock
         self.entropy = entropy
         self.is_doq = is_doq
+        self.servers = servers
 
     @property
     def now_ms(self) -> int:

@@ -37,6 +37,12 @@ _AT_ONCE: Final = 100  # messages of a call that one turn of the loop sends: abo
 # --- send ---------------------------------------------------------------------------
 
 
+def _time_in(request: Request, priority: int) -> int | None:
+    """Return the time of delivery in ms if this is doq's way to give one: a priority that is a future Unix time."""
+    is_time = request.is_doq and request.now_ms < priority * 1_000 < _LATEST_S * 1_000
+    return priority * 1_000 if is_time else None
+
+
 def _send(request: Request, message: s.NewMessage) -> c.SendMessage:
     """Return the command that sends the message. Raise InvalidParameterValue for metadata with a reserved name."""
     for name in _RESERVED:
@@ -48,8 +54,8 @@ def _send(request: Request, message: s.NewMessage) -> c.SendMessage:
     priority, deliver_at = message.priority, message.deliver_at
     if priority is not None:
         attributes[PRIORITY] = MessageAttributeValue("Number", str(priority))
-        if request.is_doq and request.now_ms < priority * 1_000 < _LATEST_S * 1_000:  # doq gives the time as a priority
-            deliver_at = priority * 1_000
+        time_ms = _time_in(request, priority)
+        deliver_at = deliver_at if time_ms is None else time_ms
     delay_s = message.delay_s
     if deliver_at is not None:
         attributes[DELIVER_AT] = MessageAttributeValue("Number", str(deliver_at))
@@ -177,7 +183,7 @@ async def receive(request: Request) -> s.Message | s.Messages:
     if not request.is_doq or "max" in query:
         return s.Messages(found)
     if not found:
-        raise InvalidParameterValue("The queue has no message to deliver.")
+        raise InvalidParameterValue(f"Queue is empty: {request.queue.rpartition('/')[2]}")  # doq's text
     return found[0]
 
 
@@ -245,23 +251,30 @@ async def ack(request: Request) -> s.Done:
 
 
 async def _set_visibility(
-    request: Request, receipt: str, seconds: int | None, metadata: dict[str, str] | None = None
+    request: Request,
+    receipt: str,
+    seconds: int | None,
+    metadata: dict[str, str] | None = None,
+    deliver_at_ms: int | None = None,
 ) -> None:
     handle = receipt if seconds is not None else ""
     if handle:
         _check_receipt(request, handle)
-    command: c.Command = HideBySequence(request.queue, request.sequence, seconds, handle or None, metadata or None)
-    if handle and not metadata:
+    command: c.Command = HideBySequence(
+        request.queue, request.sequence, seconds, handle or None, metadata or None, deliver_at_ms
+    )
+    if handle and not metadata and deliver_at_ms is None:
         command = c.ChangeMessageVisibility(request.queue, handle, seconds)
     await request.do(command, r.EmptyResult)
 
 
-async def nack(request: Request) -> s.Done:
+async def nack(request: Request) -> s.Nacked:
     body: s.Nack = request.body
     if body.priority is not None:
         await request.do(PrioritiseBySequence(request.queue, request.sequence, body.priority), r.EmptyResult)
-    await _set_visibility(request, body.receipt, body.delay_s, body.metadata)
-    return s.Done("UNACKNOWLEDGED", request.path["id"], body.metadata)
+    deliver_at_ms = None if body.priority is None else _time_in(request, body.priority)
+    await _set_visibility(request, body.receipt, body.delay_s, body.metadata, deliver_at_ms)
+    return s.Nacked("UNACKNOWLEDGED", request.path["id"], body.priority or 0, body.metadata)
 
 
 async def touch(request: Request) -> s.Done:

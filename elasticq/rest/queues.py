@@ -104,6 +104,11 @@ async def purge(request: Request) -> s.Status:
     return s.Status("PURGED")
 
 
+async def list_servers(request: Request) -> s.Servers:
+    """Return the members that this server knows."""
+    return s.Servers(request.servers())
+
+
 # --- move tasks ---------------------------------------------------------------------
 
 

@@ -89,7 +89,7 @@ ROUTES: Final = (
     Route("DELETE", _M, "delete", messages.delete, "Delete a message, even while another consumer has it."),
     Route("POST", f"{_M}/ack", "ack", messages.ack, "Delete a message that was received.", (s.Done,), (s.Ack,),
         is_body_optional=True),
-    Route("POST", f"{_M}/nack", "nack", messages.nack, "Return a message to its queue.", (s.Done,), (s.Nack,),
+    Route("POST", f"{_M}/nack", "nack", messages.nack, "Return a message to its queue.", (s.Nacked,), (s.Nack,),
         is_body_optional=True),
     Route("POST", f"{_M}/touch", "touch", messages.touch, "Keep a message in flight for longer.", (s.Done,), (s.Touch,),
         is_body_optional=True),
@@ -103,6 +103,7 @@ ROUTES: Final = (
     Route("DELETE", f"{_Q}/moves", "cancel_move", queues.cancel_move, "Cancel the running move.", (s.Move,)),
     Route("POST", f"{_Q}/leases", "change_lease", queues.change_lease, "Commit, renew or end leases.",
         (s.Status,), (s.LeaseChange,)),
+    Route("GET", "/cluster/servers", "list_servers", queues.list_servers, "The members of the cluster.", (s.Servers,)),
 )  # fmt: skip
 
 STREAM: Final = re.compile(r"/queues/([^/]+)/stream")

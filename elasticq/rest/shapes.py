@@ -200,9 +200,18 @@ class NewPriorities(Struct):
 
 
 class Done(Struct):
-    status: Literal["ACKNOWLEDGED", "UNACKNOWLEDGED", "TOUCHED"]
+    status: Literal["ACKNOWLEDGED", "TOUCHED"]
     id: str
     metadata: dict[str, str] = field(default_factory=dict)
+
+
+class Nacked(Struct):
+    """A message that returned to its queue. priority: the one in the request, 0 if it has none."""
+
+    status: Literal["UNACKNOWLEDGED"]
+    id: str
+    priority: int
+    metadata: dict[str, str]
 
 
 class Prioritised(Struct):
@@ -259,10 +268,33 @@ class LeaseChange(Struct):
     visibility_s: Seconds = 30
 
 
-class Problem(Struct):
-    """An error, as application/problem+json. code: the error's code in SQS."""
+class Fault(Struct):
+    message: str
+
+
+class Problem(Struct, omit_defaults=True):
+    """An error, as application/problem+json. code: the error's code in SQS. errors: only for doq's paths."""
 
     status: int
     title: str
     detail: str
     code: str
+    errors: list[Fault] = field(default_factory=list)
+
+
+class Server(Struct):
+    """A member of the cluster, as in doq.
+
+    id: its name. addr, leader_addr: the URL at which this member, or the master, serves SQS; empty if it is unknown.
+    suffrage: whether it votes.
+    """
+
+    id: str
+    addr: str
+    leader_addr: str
+    is_leader: bool
+    suffrage: Literal["Voter", "Nonvoter"]
+
+
+class Servers(Struct):
+    servers: list[Server]

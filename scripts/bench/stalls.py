@@ -28,6 +28,7 @@ HEALTH: Final = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
 FORM: Final = b"application/x-www-form-urlencoded"
 LISTED: Final = {
     Kind.NAMES: (b"[", b'""', b"]"),
+    Kind.NUMBERS: (b"[", b"1", b"]"),
     Kind.PAIRS: (b"{", b'"%x":""', b"}"),
     Kind.ATTRIBUTES: (b"{", b'"%x":{}', b"}"),
     Kind.ENTRIES: (b"[", b"{}", b"]"),

@@ -10,6 +10,7 @@ from elasticq.engine.actions.priority import check_has_priorities
 from elasticq.engine.actions.visibility import change_message_visibility
 from elasticq.engine.consumer_groups import fence
 from elasticq.engine.context import ExecutionContext, Outcome
+from elasticq.engine.ordering.schedule import checked_ms
 from elasticq.engine.state import Queue, State
 from elasticq.engine.stored import mutations as m
 from elasticq.model.commands import Call, ChangeMessageVisibility, DeleteMessage
@@ -46,10 +47,15 @@ def hide_by_sequence(state: State, call: Call, command: HideBySequence, context:
     queue = _queue_of_message(state, call, command, context)
     handle = command.receipt_handle or _handle(state, queue, command.sequence, context)
     seconds = queue.visibility_s if command.visibility_timeout is None else command.visibility_timeout
+    until_ms = None
+    if command.deliver_at is not None:
+        seconds, until_ms = 0, checked_ms(command.deliver_at, context.now_ms, queue.rules.ahead_ms_max)
     hidden = ChangeMessageVisibility(command.queue_url, handle, seconds)
     result, mutations = change_message_visibility(state, call, hidden, context)
     # ``hides`` is empty if the handle is of an older delivery.
     hides = [each for each in mutations if isinstance(each, m.VisibilityChanged)]
+    if hides and until_ms:
+        hides[0].until_ms = [until_ms]
     if command.metadata and hides:
         mutations = [*mutations, *metadata.kept(state, queue, hides[0].sequences[0], command.metadata, context)]
     return result, mutations

@@ -27,9 +27,10 @@ from elasticq.model.errors import (
     SqsError,
 )
 from elasticq.model.results import ReceiveMessageResult, Result
+from elasticq.node.settings import NodeStatus
 from elasticq.rest import routes
 from elasticq.rest.api import Answer, Request, Submit
-from elasticq.rest.shapes import NewMessages, Problem
+from elasticq.rest.shapes import Fault, NewMessages, Problem, Server
 from elasticq.runtime.runtime import RuntimeStopped
 from elasticq.wire.fence import add_fence
 
@@ -83,8 +84,18 @@ class Asked:
             clock=context.runtime.time_ms,
             entropy=os.urandom,
             is_doq=self.is_doq,
+            servers=lambda: _servers(context.runtime.status()),
         )
         return route, request
+
+
+def _servers(status: NodeStatus) -> list[Server]:
+    master = next((each for each in status.members if each.id == status.master), None)
+    leader = master.http if master is not None else ""
+    return [
+        Server(each.name, each.http, leader, each is master, "Voter" if each.voter else "Nonvoter")
+        for each in status.members
+    ]
 
 
 class Refusal(NamedTuple):
@@ -102,7 +113,8 @@ def refusal(failure: Exception, *, is_doq: bool) -> Refusal:
     headers = {"Allow": ", ".join(error.allowed)} if isinstance(error, routes.WrongMethod) else {}
     if status == 503:
         headers |= RETRY_HEADERS
-    return Refusal(status, msgspec.json.encode(Problem(status, error.code, message, error.code)), headers)
+    errors = [Fault(message)] if is_doq else []
+    return Refusal(status, msgspec.json.encode(Problem(status, error.code, message, error.code, errors)), headers)
 
 
 class Connection(Protocol):

@@ -95,6 +95,35 @@ async def test_priority_of_doq_that_is_a_time_to_come_is_when_it_is_delivered(ca
     assert (await call("GET", f"{API}/queues/jobs"))["delayed"] == 1
 
 
+async def test_nack_of_doq_with_a_time_as_priority_waits_until_then(call: Caller) -> None:
+    """A worker that backs off this way must not get the message again at once."""
+    await made(call)
+    sent = await call("POST", f"{DOQ}/queues/jobs/messages", {"content": "again", "priority": 5})
+    for ahead_s in (100, 100_000):  # more than a visibility timeout allows
+        taken = await call("GET", f"{DOQ}/queues/jobs/messages")
+        assert taken["id"] == sent["id"]
+        at_s = call.desk.runtime.status().time_ms // 1_000 + ahead_s
+        nacked = await call("POST", f"{DOQ}/queues/jobs/messages/{sent['id']}/nack", {"priority": at_s})
+        assert nacked == {"status": "UNACKNOWLEDGED", "id": sent["id"], "priority": at_s, "metadata": {}}
+        await empty(call, "jobs")
+        call.desk.pass_ms((ahead_s - 2) * 1_000)
+        await empty(call, "jobs")
+        call.desk.pass_ms(2_000)
+    assert (await call("GET", f"{DOQ}/queues/jobs/messages"))["id"] == sent["id"]
+    assert (await call("POST", f"{DOQ}/queues/jobs/messages/{sent['id']}/nack"))["priority"] == 0
+
+
+async def empty(call: Caller, queue: str) -> None:
+    refused = await call("GET", f"{DOQ}/queues/{queue}/messages", status=400)
+    assert refused["errors"] == [{"message": f"Queue is empty: {queue}"}]
+
+
+async def test_members_are_shown_as_doq_shows_servers(call: Caller) -> None:
+    [server] = (await call("GET", f"{DOQ}/cluster/servers"))["servers"]
+    assert list(server) == ["id", "addr", "leader_addr", "is_leader", "suffrage"]
+    assert (server["is_leader"], server["suffrage"]) == (True, "Voter")
+
+
 # --- messages ---------------------------------------------------------------------------
 
 
