@@ -21,16 +21,20 @@ _log = logging.getLogger(__name__)
 
 async def declare(
     runtime: Runtime, commands: Sequence[DeclareQueue | CreateTopic | Subscribe], account: str, endpoint: str = ""
-) -> None:
-    """Create queues and topics, and log what failed. Return when all calls are answered, or the runtime stops.
+) -> list[str]:
+    """Create queues and topics. Log what failed, and return a text for each failure.
 
-    Without a master this can take long. endpoint: scheme://host:port for the links in notifications.
+    Return when all calls are answered, or the runtime stops. Without a master this can take long. endpoint:
+    scheme://host:port for the links in notifications.
     """
+    failed: list[str] = []
     try:
         for command in commands:
-            _log_outcome(command, await _executed(runtime, Call(command, PRINCIPAL, account, endpoint)))
+            outcome = await _executed(runtime, Call(command, PRINCIPAL, account, endpoint))
+            failed += _logged(command, outcome)
     except RuntimeStopped:
-        return
+        pass
+    return failed
 
 
 async def _executed(runtime: Runtime, call: Call) -> Result | SqsError:
@@ -43,17 +47,30 @@ async def _executed(runtime: Runtime, call: Call) -> Result | SqsError:
         await asyncio.sleep(AGAIN_S)
 
 
-def _log_outcome(command: DeclareQueue | CreateTopic | Subscribe, outcome: Result | SqsError) -> None:
-    if isinstance(outcome, SqsError) and isinstance(command, CreateTopic):
-        _log.error("topic_not_made %s: %s", command.name, outcome.message)
-    elif isinstance(outcome, SqsError) and isinstance(command, Subscribe):
-        _log.error("subscription_not_made %s of %s: %s", command.endpoint, command.topic_arn, outcome.message)
-    elif not isinstance(command, DeclareQueue):
-        return
-    elif isinstance(outcome, SqsError):
-        _log.error("queue_not_made %s: %s", command.queue_name, outcome.message)
-    elif isinstance(outcome, QueueDeclaredResult) and outcome.differing:
+def _logged(command: DeclareQueue | CreateTopic | Subscribe, outcome: Result | SqsError) -> list[str]:
+    """Log an outcome that an operator must know. Return the text of a failure, if it is one."""
+    if isinstance(outcome, SqsError):
+        event, what = _FAILURES[type(command)]
+        name = _name(command)
+        _log.error("%s %s: %s", event, name, outcome.message)
+        return [f"{what} {name} cannot be created: {outcome.message}"]
+    if isinstance(command, DeclareQueue) and isinstance(outcome, QueueDeclaredResult) and outcome.differing:
         differing = ", ".join(outcome.differing)
         _log.warning(
             "queue_kept %s: it exists, and its values of %s differ from the settings", command.queue_name, differing
         )
+    return []
+
+
+_FAILURES: Final[dict[type, tuple[str, str]]] = {
+    DeclareQueue: ("queue_not_made", "queue"),
+    CreateTopic: ("topic_not_made", "topic"),
+    Subscribe: ("subscription_not_made", "subscription"),
+}
+"""The event in the log and the word for each command."""
+
+
+def _name(command: DeclareQueue | CreateTopic | Subscribe) -> str:
+    if isinstance(command, Subscribe):
+        return f"{command.endpoint} of {command.topic_arn}"
+    return (command.queue_name if isinstance(command, DeclareQueue) else command.name) or ""

@@ -14,7 +14,8 @@ from typing import Annotated, Any, Final, Literal, get_args, get_origin
 import msgspec
 from msgspec import Meta, Struct, field
 
-from elasticq.model.names import ACCOUNT, DEFAULT_ACCOUNT
+from elasticq.model import limits
+from elasticq.model.names import ACCOUNT, DEFAULT_ACCOUNT, has_fifo_suffix
 from elasticq.server.bad_values import taken
 from elasticq.server.hocon import MigrationError, parse
 
@@ -312,7 +313,7 @@ def _sections(given: ElasticMq, tree: dict[str, Any], notes: list[str], *, is_wh
         "node": _node(given, notes, is_whole=is_whole),
         "storage": _storage(given, notes) if is_whole or "messages-storage" in tree or "queues-storage" in tree else {},
         "auto_create": _auto_create(given) if "auto-create-queues" in tree else {},
-        "queues": {name: _queue(queue) for name, queue in given.queues.items()},
+        "queues": {name: _queue(_possible(name, queue, given, notes)) for name, queue in given.queues.items()},
     }
 
 
@@ -356,11 +357,11 @@ def _node(given: ElasticMq, notes: list[str], *, is_whole: bool) -> dict[str, An
             raise MigrationError(f"aws.accountId: {account!r} is not 12 digits")
         if section["account"] != account and account != "0":  # unquoted zeros become one
             notes.append(f"aws.accountId: {account} is read as {section['account']}")
-    limits = given.rest_sqs.sqs_limits
-    if limits is not None and limits.lower() not in ("strict", "relaxed"):
-        raise MigrationError(f"rest-sqs.sqs-limits: {limits[:40]!r} is neither strict nor relaxed")
-    if limits is not None:
-        section["limits"] = limits.lower()
+    mode = given.rest_sqs.sqs_limits
+    if mode is not None and mode.lower() not in ("strict", "relaxed"):
+        raise MigrationError(f"rest-sqs.sqs-limits: {mode[:40]!r} is neither strict nor relaxed")
+    if mode is not None:
+        section["limits"] = mode.lower()
     return section
 
 
@@ -390,6 +391,39 @@ def _storage(given: ElasticMq, notes: list[str]) -> dict[str, Any]:
 def _auto_create(given: ElasticMq) -> dict[str, Any]:
     made = given.auto_create_queues
     return {"enabled": made.enabled, "template": _queue(made.template)}
+
+
+def _possible(name: str, queue: Queue, given: ElasticMq, notes: list[str]) -> Queue:
+    """Return the queue without what ElasticMQ accepts and AWS refuses. Append a note on each change."""
+    changes: dict[str, Any] = {}
+    where, is_fifo = f"queues.{name}", _is_fifo(name, given)
+    for key, seconds_max in _SECONDS_MAX.items():
+        seconds = getattr(queue, key)
+        if seconds is not None and seconds > seconds_max:
+            changes[key] = Duration(seconds_max)
+            notes.append(f"{where}: {key} is cut from {seconds} to {seconds_max} seconds, the maximum of SQS")
+    if queue.content_based_deduplication and not is_fifo:
+        changes["content_based_deduplication"] = False
+        notes.append(f"{where}: contentBasedDeduplication is ignored, because the queue is not a FIFO queue")
+    dead = queue.dead_letters_queue
+    if dead is not None and dead.name and _is_fifo(dead.name, given) != is_fifo:
+        changes["dead_letters_queue"] = None
+        notes.append(
+            f"{where}: deadLettersQueue is ignored, because {dead.name} is not of the same type, FIFO or standard;"
+            " messages are received without end"
+        )
+    return msgspec.structs.replace(queue, **changes)
+
+
+_SECONDS_MAX: Final = {
+    "default_visibility_timeout": limits.VISIBILITY_S_MAX,
+    "delay": limits.DELAY_S_MAX,
+    "receive_message_wait": limits.WAIT_S_MAX,
+}
+
+
+def _is_fifo(name: str, given: ElasticMq) -> bool:
+    return has_fifo_suffix(name) or (name in given.queues and given.queues[name].fifo)
 
 
 def _queue(queue: Queue) -> dict[str, Any]:

@@ -5,12 +5,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from elasticq.engine.stored.redrive_policies import POLICY, read_policy
 from elasticq.extras import how_to_install
+from elasticq.model.errors import SqsError
+from elasticq.model.names import DEFAULT_ACCOUNT
 from elasticq.server.hocon import MigrationError
 
 ENVIRONMENT: Final = "Local"
 """The environment (top-level key of the file) that GoAWS uses by default."""
-_IGNORED: Final = ("Host", "LogToFile", "LogFile", "LogMessages", "Debug", "EnableDuplicates", "RandomLatency")
+_IGNORED: Final = ("LogToFile", "LogFile", "LogMessages", "Debug", "EnableDuplicates", "RandomLatency")
 _QUEUE_ATTRIBUTES: Final = (
     "VisibilityTimeout",
     "DelaySeconds",
@@ -50,7 +53,7 @@ def _sections(given: Mapping[str, Any], source: str, notes: list[str]) -> dict[s
         for theirs, ours in (("Region", "region"), ("AccountId", "account"))
         if given.get(theirs)
     }
-    known = {"Port", "Region", "AccountId", "QueueAttributeDefaults", "Queues", "Topics"}
+    known = {"Host", "Port", "Region", "AccountId", "QueueAttributeDefaults", "Queues", "Topics"}
     others = [key for key in given if key not in known]
     notes += [f"{key} is ignored" if key in _IGNORED else f"{key} is unknown and ignored" for key in others]
     defaults = _mapping(given.get("QueueAttributeDefaults"), source, "QueueAttributeDefaults")
@@ -60,8 +63,17 @@ def _sections(given: Mapping[str, Any], source: str, notes: list[str]) -> dict[s
         for subscription in topic["subscriptions"]:
             if subscription.get("queue"):
                 queues.setdefault(subscription["queue"], _queue({}, defaults, notes))
-    port = {"port": int(given["Port"])} if str(given.get("Port", "")).isdigit() else {}
-    return {"http": port, "node": node, "queues": queues, "topics": topics}
+    http: dict[str, Any] = {"host": "0.0.0.0"}  # GoAWS listens at all addresses
+    if str(given.get("Port", "")).isdigit():
+        http["port"] = int(given["Port"])
+    auth = {"allowed_hosts": _hosts(given)} if given.get("Host") else {}
+    return {"http": http, "auth": auth, "node": node, "queues": queues, "topics": topics}
+
+
+def _hosts(given: Mapping[str, Any]) -> list[str]:
+    """Return the names that clients of GoAWS call: Host, and Region.Host, which is in GoAWS's queue URLs."""
+    host = str(given["Host"])
+    return [host, f"{given['Region']}.{host}"] if given.get("Region") else [host]
 
 
 def _list(given: Mapping[str, Any], key: str, source: str) -> Iterator[Mapping[str, Any]]:
@@ -94,7 +106,21 @@ def _queue(given: Mapping[str, Any], defaults: Mapping[str, Any], notes: list[st
             attributes[key] = value if isinstance(value, str) else json.dumps(value)
         elif key != "Name":
             notes.append(f"{key} of a queue is unknown and ignored")
-    return {"attributes": attributes} if attributes else {}
+    queue: dict[str, Any] = _dead_letters(attributes)
+    return queue | {"attributes": attributes} if attributes else queue
+
+
+def _dead_letters(attributes: dict[str, str]) -> dict[str, Any]:
+    """Return our settings for a RedrivePolicy, and remove it. GoAWS reads only the name in its ARN.
+
+    A policy that is not valid stays. Then the check of the settings reports it.
+    """
+    try:
+        policy = read_policy(attributes.get(POLICY, ""), DEFAULT_ACCOUNT)
+    except SqsError:
+        return {}
+    del attributes[POLICY]
+    return {"dead_letter_queue": policy.target[1], "max_receive_count": policy.receives}
 
 
 def _topic(given: Mapping[str, Any], source: str, notes: list[str]) -> dict[str, Any]:

@@ -190,6 +190,10 @@ async def _serve(
     declaring = loop.create_task(declare(runtime, declared, settings.node.account, view.endpoint))
     if is_alone:
         await asyncio.wait((declaring, member.ended), timeout=DECLARE_S, return_when=asyncio.FIRST_COMPLETED)
+        if declaring.done() and (failed := declaring.result()):
+            print(f"elasticq: {'; '.join(failed)}", file=sys.stderr)
+            runtime.close()
+            return EXIT_USAGE
     observer, end_spans = spans.make(settings.otel, settings.node.id)
     page_url = "" if admin is None else url_of(settings.admin, admin.port)
     context = make_context(settings, runtime, loop, observer, files, page_url)

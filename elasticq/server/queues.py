@@ -10,10 +10,11 @@ from elasticq.engine.actions import queue_attributes
 from elasticq.engine.actions.tags import check_count, check_tags
 from elasticq.engine.ordering.kinds import FIFO, STANDARD, Kind, kind_named, kind_of
 from elasticq.engine.ordering.partitions import PARTITIONS
+from elasticq.engine.stored.redrive_policies import POLICY, read_policy
 from elasticq.model import limits
 from elasticq.model.commands import DeclareQueue
 from elasticq.model.errors import SqsError
-from elasticq.model.names import FIFO_SUFFIX, has_fifo_suffix, queue_arn
+from elasticq.model.names import FIFO_SUFFIX, account_of, has_fifo_suffix, queue_arn
 
 
 class QueueSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -55,7 +56,11 @@ class Declarations:
     wrong: a text for each invalid setting; doubts: a text for each setting that is likely a mistake.
     """
 
-    def __init__(self, queues: Mapping[str, QueueSettings], region: str, account: str) -> None:
+    def __init__(
+        self, queues: Mapping[str, QueueSettings], region: str, account: str, *, is_empty: bool = False
+    ) -> None:
+        """Read the settings. is_empty: the server starts without stored queues, so all targets must be declared."""
+        self._is_empty = is_empty
         self.wrong: list[str] = []
         self.doubts: list[str] = []
         self._region, self._account = region, account
@@ -105,17 +110,36 @@ class Declarations:
             if not kind_named(target).exchanges_with(kind_named(name)):
                 self.wrong.append(f"queues.{name}.{key}: {target} is not of the same type, FIFO or standard")
             elif target not in self._queues:
-                self.doubts.append(f"queues.{name}.{key}: the settings have no queue {target}")
+                is_fatal = self._is_empty and key == "dead_letter_queue"
+                missing = self.wrong if is_fatal else self.doubts
+                missing.append(f"queues.{name}.{key}: the settings have no queue {target}")
         for keys in (("dead_letter_queue",), ("copy_to", "move_to")):
             circle = self._circle(name, keys)
             if circle and min(circle) == name:
                 self.wrong.append(f"queues.{name}: {' and '.join(keys)} lead in a circle, {' -> '.join(circle)}")
 
     def _targets(self, name: str) -> Iterator[tuple[str, str]]:
+        """Yield the queues that a queue names: (the setting, full name)."""
         queue = self._queues.get(name)
-        for key in ("dead_letter_queue", "copy_to", "move_to") if queue is not None else ():
-            if target := getattr(queue, key):
+        if queue is None:
+            return
+        dead_letters = queue.dead_letter_queue or self._target_of(queue.attributes.get(POLICY, ""))
+        for key, target in (
+            ("dead_letter_queue", dead_letters),
+            ("copy_to", queue.copy_to),
+            ("move_to", queue.move_to),
+        ):
+            if target:
                 yield key, self._whole(target)
+
+    def _target_of(self, policy: str) -> str:
+        """Return the name of the dead-letter queue in a RedrivePolicy; empty if it is not one of these queues."""
+        try:
+            owner, name = read_policy(policy, self._account).target if policy else ("", "")
+        except SqsError:
+            return ""  # ``_faults`` reports it
+        is_ours = account_of(owner) == self._account and f":{self._region}:" in policy
+        return name if is_ours else ""
 
     def _circle(self, name: str, keys: tuple[str, ...]) -> list[str]:
         """Return a path from ``name`` back to itself through the targets of ``keys``, empty if there is none."""

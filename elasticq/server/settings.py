@@ -268,6 +268,7 @@ def warnings(settings: Settings) -> list[str]:
             "read and change all queues and the cluster"
         )
     found += Declarations(settings.queues, settings.node.region, settings.node.account).doubts
+    found += TopicDeclarations(settings.topics, settings.node.region, settings.node.account).doubts(settings.queues)
     found += template_doubts(settings.auto_create)
     if settings.auth.mode == "strict" and admin.port >= 0 and not admin.token_file:
         found.append("auth is strict and admin.token_file is not set: the admin port answers only probes")
@@ -327,7 +328,8 @@ def _contradictions(settings: Settings) -> list[str]:
         except ValueError as error:
             found.append(str(error))
     found += [f"push.refused_networks: {text} is not a network" for text in unreadable(settings.push.refused_networks)]
-    declared = Declarations(settings.queues, settings.node.region, settings.node.account)
+    is_empty = settings.storage.memory and settings.cluster.nodes == 1
+    declared = Declarations(settings.queues, settings.node.region, settings.node.account, is_empty=is_empty)
     found += TopicDeclarations(settings.topics, settings.node.region, settings.node.account).wrong
     return found + declared.wrong + template_faults(settings.auto_create)
 

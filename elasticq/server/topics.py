@@ -1,7 +1,7 @@
 """The topics and subscriptions of the settings: ``[topics.NAME]`` tables."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 from msgspec import Struct, field
@@ -47,6 +47,17 @@ class TopicDeclarations:
         self._region, self._account = region, account
         for name, topic in topics.items():
             self._declare(f"{name}{FIFO_SUFFIX}" if topic.fifo and not has_fifo_suffix(name) else name, topic)
+
+    def doubts(self, queues: Container[str]) -> list[str]:
+        """Return a text for each subscription whose queue is not among the queues of the settings."""
+        own = queue_arn(self._region, self._account, "")
+        found = []
+        for command in self.commands:
+            endpoint = (command.endpoint or "") if isinstance(command, Subscribe) else ""
+            name = endpoint.removeprefix(own)
+            if name != endpoint and name not in queues and name.removesuffix(FIFO_SUFFIX) not in queues:
+                found.append(f"a subscription in topics names {name}, but the settings have no such queue")
+        return found
 
     def _declare(self, name: str, topic: TopicSettings) -> None:
         is_fifo = has_fifo_suffix(name)

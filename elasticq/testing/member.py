@@ -129,7 +129,9 @@ class EmbeddedMember:
             if self.settings.cluster.nodes == 1:
                 await self._member.can_serve()
                 declared = [*queues(self.settings), *topics(self.settings)]
-                await declare(self._runtime, declared, self.settings.node.account, self.url)
+                failed = await declare(self._runtime, declared, self.settings.node.account, self.url)
+                if failed:
+                    raise SettingsError("; ".join(failed))
             context = self._context = make_context(self.settings, self._runtime, loop)
             self._server = await loop.create_server(
                 lambda: SqsProtocol(context), sock=self._listener, backlog=BACKLOG_MAX

@@ -83,7 +83,7 @@ def test_a_key_keeps_its_meaning(tmp_path: Path, text: str, section: str, expect
     ],
 )
 def test_a_duration_is_read_in_any_unit(tmp_path: Path, text: str, seconds: int) -> None:
-    assert queue(tmp_path, f"delay = {text}")["delay_s"] == seconds
+    assert queue(tmp_path, f"defaultVisibilityTimeout = {text}")["visibility_timeout_s"] == min(seconds, 43_200)
 
 
 def test_tags_may_have_dots_numbers_and_quotes(tmp_path: Path) -> None:
@@ -119,6 +119,39 @@ def test_a_size_in_bytes_is_no_trap(tmp_path: Path) -> None:
 )
 def test_what_is_wrong_with_a_file_is_told(tmp_path: Path, text: str, told: str) -> None:
     assert told in refusal(tmp_path / "elasticmq.conf", text)
+
+
+@pytest.mark.parametrize(
+    ("text", "note", "kept"),
+    [
+        (
+            'queues { "fifoQueue.fifo" { fifo = true, deadLettersQueue { name = dlq, maxReceiveCount = 2 } }, dlq {} }',
+            "queues.fifoQueue.fifo: deadLettersQueue is ignored, because dlq is not of the same type",
+            {"dead_letter_queue": "", "max_receive_count": 0},
+        ),
+        (
+            "queues { a { contentBasedDeduplication = true } }",
+            "queues.a: contentBasedDeduplication is ignored, because the queue is not a FIFO queue",
+            {"content_based_deduplication": False},
+        ),
+        (
+            "queues { a { receiveMessageWait = 25 s } }",
+            "queues.a: receive_message_wait is cut from 25 to 20 seconds",
+            {"receive_wait_s": 20},
+        ),
+        ("queues { a { delay = 1 h } }", "queues.a: delay is cut from 3600 to 900 seconds", {"delay_s": 900}),
+    ],
+)
+def test_what_elasticmq_accepts_and_aws_does_not_is_accepted_with_a_note(
+    tmp_path: Path, text: str, note: str, kept: dict[str, object]
+) -> None:
+    """ElasticMQ's own integration files have the first three."""
+    file = tmp_path / "elasticmq.conf"
+    file.write_text(text)
+    notes: list[str] = []
+    first = next(iter(load(file, {}, {}, notes=notes).queues.values()))
+    assert any(each.startswith(note) for each in notes), notes
+    assert {name: getattr(first, name) for name in kept} == kept
 
 
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:

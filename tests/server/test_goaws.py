@@ -6,7 +6,7 @@ import pytest
 
 from elasticq.server import goaws
 from elasticq.server.hocon import MigrationError
-from elasticq.server.settings import SettingsError, load
+from elasticq.server.settings import SettingsError, load, queues
 
 FILE = """
 Local:
@@ -45,17 +45,30 @@ def test_queues_topics_and_subscriptions_are_taken_over(tmp_path: Path) -> None:
     assert (settings.http.port, settings.node.region, settings.node.account) == (4100, "us-east-2", "100010001000")
     assert list(settings.queues) == ["local-queue1", "local-queue3", "local-queue3-dlq", "local-queue4"]
     assert settings.queues["local-queue4"].attributes == {"VisibilityTimeout": "45"}
-    assert "RedrivePolicy" in settings.queues["local-queue3"].attributes
+    third = settings.queues["local-queue3"]
+    assert (third.dead_letter_queue, third.max_receive_count) == ("local-queue1", 9)
+    assert settings.http.host == "0.0.0.0"
+    assert settings.auth.allowed_hosts == ["goaws", "us-east-2.goaws"]
     first, second = settings.topics["local-topic1"].subscriptions
     assert (first.queue, first.raw, first.attributes) == ("local-queue4", True, {"FilterPolicy": '{"foo": ["bar"]}'})
     assert second.url == "http://127.0.0.1:9/hook"
     assert settings.topics["local-topic2"].subscriptions == []
     assert notes == [
         "only the environment Local is read",
-        "Host is ignored",
         "LogToFile is ignored",
         "a subscription of local-topic1 names neither a queue nor a web server, and is ignored",
     ]
+
+
+def test_queue_may_stand_before_its_dead_letter_queue(tmp_path: Path) -> None:
+    """GoAWS's own goaws.yaml has this order. Its ARN names any account."""
+    file = tmp_path / "goaws.yaml"
+    file.write_text(
+        "Local: {Queues: [{Name: a, RedrivePolicy: "
+        """'{"maxReceiveCount": 100, "deadLetterTargetArn": "arn:aws:sqs:us-east-1:000000000000:b"}'}, {Name: b}]}"""
+    )
+    loaded = load(file, {}, {"storage": {"memory": True}})
+    assert [command.queue_name for command in queues(loaded)] == ["b", "a"]
 
 
 @pytest.mark.parametrize(

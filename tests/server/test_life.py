@@ -53,6 +53,25 @@ def test_start_prints_the_whole_path_of_the_data_directory(
         assert told(server)[1] == f"messages are stored in {(tmp_path / 'here').resolve()}{words}"
 
 
+def test_declared_queue_that_cannot_be_created_ends_the_start(tmp_path: Path) -> None:
+    """Its dead-letter queue might be stored, so only the start can find out."""
+    file = tmp_path / "e.toml"
+    file.write_text("[queues.a]\ndead_letter_queue = 'b'\nmax_receive_count = 1")
+    command = [sys.executable, "-m", "elasticq", "--port", "0", "--admin-port", "-1", "--config", str(file)]
+    ended = subprocess.run(
+        [*command, "--data-dir", str(tmp_path / "data")], capture_output=True, text=True, timeout=PATIENCE_S
+    )
+    assert (ended.returncode, ended.stdout) == (life.EXIT_USAGE, "")
+    assert "elasticq: queue a cannot be created: " in ended.stderr
+    checked = subprocess.run(
+        [sys.executable, "-m", "elasticq", "config", "check", str(file)],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+    )
+    assert "queues.a.dead_letter_queue: the settings have no queue b" in checked.stderr
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_answers_long_polls_and_exits_with_0(number: int) -> None:
     with Server() as server:

@@ -1,5 +1,6 @@
 """Queues in the settings: what they become, and what is refused before anything starts."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,24 @@ def test_dead_letter_queues_stand_before_those_that_name_them(tmp_path: Path) ->
     assert [command.queue_name for command in queues(loaded)] == ["d", "b", "a", "c", "x"]
     assert [doubt for doubt in warnings(loaded) if "queues." in doubt] == [
         "queues.x.dead_letter_queue: the settings have no queue elsewhere"
+    ]
+
+
+def test_raw_redrive_policy_orders_queues_as_the_setting_does(tmp_path: Path) -> None:
+    policy = json.dumps({"deadLetterTargetArn": "arn:aws:sqs:us-east-1:000000000000:b", "maxReceiveCount": 3})
+    loaded = settings(tmp_path, f"[queues.a]\nattributes = {{RedrivePolicy = '{policy}'}}\n[queues.b]")
+    assert [command.queue_name for command in queues(loaded)] == ["b", "a"]
+
+
+def test_memory_server_refuses_a_dead_letter_queue_that_nothing_creates(tmp_path: Path) -> None:
+    text = "[storage]\nmemory = true\n[queues.a]\ndead_letter_queue = 'b'\nmax_receive_count = 1"
+    assert "queues.a.dead_letter_queue: the settings have no queue b" in refusal(tmp_path / "e.toml", text)
+
+
+def test_subscription_of_a_queue_that_the_settings_do_not_have_is_doubted(tmp_path: Path) -> None:
+    loaded = settings(tmp_path, "[topics.t]\nsubscriptions = [{queue = 'a'}, {queue = 'b'}]\n[queues.a]")
+    assert [each for each in warnings(loaded) if "topics" in each] == [
+        "a subscription in topics names b, but the settings have no such queue"
     ]
 
 
