@@ -17,7 +17,7 @@ from elasticq.model.results import Result, StaleResult
 from elasticq.peers.questions import Answer
 from elasticq.runtime.runtime import RuntimeStopped
 from elasticq.wire import json, topic_xml
-from elasticq.wire.operations import BY_SEQUENCE, OPERATIONS, PEEK, SNS, SQS, Operation
+from elasticq.wire.operations import BY_SEQUENCE, OPERATIONS, PEEK, SNS, SQS, STS, Operation
 
 TOPIC_ACTIONS: Final[dict[str, Operation]] = {
     name if name not in OPERATIONS else operation.command.__name__: operation
@@ -26,7 +26,7 @@ TOPIC_ACTIONS: Final[dict[str, Operation]] = {
 """SNS's actions. SQS has AddPermission and RemovePermission, too, so SNS's are named AddTopicPermission and so on."""
 ACTIONS: Final[dict[str, Operation]] = {
     name: operation
-    for name, operation in {**OPERATIONS, PEEK.name: PEEK, **BY_SEQUENCE, **TOPIC_ACTIONS}.items()
+    for name, operation in {**OPERATIONS, PEEK.name: PEEK, **BY_SEQUENCE, **TOPIC_ACTIONS, **STS.operations}.items()
     if operation.command.__name__ in CALLABLE
 }
 """The actions of the port by name: all of the table (model/actions.py) that are not internal."""

@@ -19,13 +19,14 @@ from elasticq.model.actions import BY_NAME, OWNER_ONLY
 from elasticq.model.errors import AccessDenied
 from elasticq.model.extensions import AdvanceClock, DeleteAllQueues
 from elasticq.model.group_commands import GroupCommand
+from elasticq.model.identity import GetCallerIdentity
 from elasticq.model.names import account_of, neighbour, parse_queue_arn, queue_arn, queue_path
 from elasticq.model.topic_commands import TopicCommand
 
 _UNDENIABLE: Final = frozenset(
     ("AddPermission", "DeleteQueue", "GetQueueAttributes", "RemovePermission", "SetQueueAttributes")
 )
-_ACCOUNT_COMMANDS: Final = (c.CreateQueue, c.DeclareQueue, c.ListQueues)
+_ACCOUNT_COMMANDS: Final = (c.CreateQueue, c.DeclareQueue, GetCallerIdentity, c.ListQueues)
 _TEST_COMMANDS: Final = (AdvanceClock, DeleteAllQueues)
 
 _Target = tuple[str, str, str]

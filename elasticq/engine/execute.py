@@ -14,6 +14,7 @@ from elasticq.engine.actions import (
     by_sequence,
     declare,
     delete,
+    identity,
     leases,
     peek,
     permissions,
@@ -43,6 +44,7 @@ from elasticq.model import extensions
 from elasticq.model import group_commands as g
 from elasticq.model import topic_commands as t
 from elasticq.model.errors import RequestThrottled
+from elasticq.model.identity import GetCallerIdentity
 from elasticq.model.results import Result, SendMessageResult
 
 
@@ -65,6 +67,7 @@ HANDLERS: Final[dict[type[c.Command], Handler]] = {
     c.CreateQueue: Handler(queues.create_queue, retries.QUEUE_CREATED),
     c.GetQueueUrl: Handler(queues.get_queue_url),
     c.ListQueues: Handler(queues.list_queues),
+    GetCallerIdentity: Handler(identity.get_caller_identity),
     c.DeleteQueue: Handler(queues.delete_queue),
     c.PurgeQueue: Handler(queues.purge_queue),
     c.GetQueueAttributes: Handler(attributes.get_queue_attributes),

@@ -24,7 +24,7 @@ from elasticq.runtime.clock import Clock, boot_ms, wall_ms
 from elasticq.runtime.meter import Meter
 from elasticq.runtime.runtime import Runtime
 from elasticq.wire.browsers import Browsers
-from elasticq.wire.operations import SNS, SQS
+from elasticq.wire.operations import SERVICES
 from elasticq.wire.services import Services
 from elasticq.wire.sigv4 import Key
 
@@ -174,7 +174,7 @@ class ServerContext:
         request_log: RequestLog | None = None,
         has_testing: bool = False,
         page_url: str = "",
-        services: Services = (SQS, SNS),
+        services: Services = SERVICES,
         clock: Clock = boot_ms,
         wall_clock: Clock = wall_ms,
     ) -> None:

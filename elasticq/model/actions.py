@@ -162,6 +162,11 @@ NOT_HERE: Final = frozenset(
 )
 """The actions of SNS on phones and mobile push. They get the error of AWS regions that do not have them."""
 
+IDENTITY_ACTIONS: Final = (
+    action("GetCallerIdentity", "CallerIdentityResult", owner_only=True, read_only=True, root_only=True),
+)
+"""The only action of STS that is here."""
+
 PEEK: Final = action("Peek", "PeekResult", permission="ReceiveMessage", read_only=True)
 """elasticq's own action to look at messages. It has JSON 1.0 only, and its own path. Policies treat it as a receive."""
 
@@ -179,7 +184,10 @@ INTERNAL: Final = (
 )
 """Commands of the settings and of tests, which clients cannot send. Policies do not apply to them."""
 
-BY_NAME: Final = {row.command: row for row in (*ACTIONS, *EXTENSIONS, *TOPIC_ACTIONS, PEEK, *BY_SEQUENCE, *INTERNAL)}
+BY_NAME: Final = {
+    row.command: row
+    for row in (*ACTIONS, *EXTENSIONS, *TOPIC_ACTIONS, *IDENTITY_ACTIONS, PEEK, *BY_SEQUENCE, *INTERNAL)
+}
 """All rows by the names of their command classes."""
 
 READ_ONLY: Final = frozenset([row.command for row in BY_NAME.values() if row.is_read_only])

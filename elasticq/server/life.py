@@ -67,7 +67,7 @@ from elasticq.server.view import View
 from elasticq.storage.directory import DataDirectory
 from elasticq.storage.errors import DataError, DirectoryInUse, WrongFormat
 from elasticq.wire.browsers import Browsers
-from elasticq.wire.operations import SNS, SQS
+from elasticq.wire.operations import SERVICES
 
 EXIT_USAGE: Final = 2
 EXIT_DATA_IN_USE: Final = 4
@@ -356,7 +356,7 @@ def make_context(
         auth=settings.auth.mode,
         browsers=_browsers(settings, http.host),
         bounds=bounds,
-        meter=Meter(SQS.operations | SNS.operations, settings.log.slow_ms / 1_000),
+        meter=Meter([name for service in SERVICES for name in service.operations], settings.log.slow_ms / 1_000),
         request_log=RequestLog(settings.log.requests, observer),
         has_testing=settings.testing.enabled,
         page_url=page_url,

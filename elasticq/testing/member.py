@@ -18,7 +18,7 @@ from elasticq.server.files import BACKLOG_MAX
 from elasticq.server.life import loop_factory, make_context, url_of
 from elasticq.server.member import Member
 from elasticq.server.pushes import Pushes
-from elasticq.server.settings import Settings, queues, topics
+from elasticq.server.settings import Settings, SettingsError, queues, topics
 from elasticq.storage.directory import DataDirectory
 
 STOP_S: Final = 1.0

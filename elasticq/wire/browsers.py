@@ -31,9 +31,26 @@ HOST_CHARS_SHOWN_MAX: Final = 253
 _HOST: Final = re.compile(r"(?:\[([0-9a-f:.]+)\]|([0-9a-z._-]+?)\.?)(?::[0-9]{1,5})?")
 _LOCAL_NAMES: Final = ("localhost.localdomain", "localhost.localstack.cloud")
 """Names of 127.0.0.1. The second is LocalStack's, and is in the code of its former users."""
-_LOCAL_ENDS: Final = (".localhost", ".local", ".internal", ".svc", ".localhost.localstack.cloud")
-"""Ends of local names. No public name server may answer for the first three. Services of Kubernetes have the names
-NAME.NAMESPACE.svc and NAME.NAMESPACE.svc.cluster.local."""
+LOCAL_ENDS: Final = {
+    ".localhost": "loopback only (RFC 6761)",
+    ".test": "never in the public DNS (RFC 6761)",
+    ".local": "multicast DNS and Kubernetes, never in the public DNS (RFC 6762)",
+    ".home.arpa": "home networks, never in the public DNS (RFC 8375)",
+    ".internal": "reserved by ICANN for private networks (2024)",
+    ".home": "ICANN does not delegate it, because home networks use it (2018)",
+    ".corp": "ICANN does not delegate it, because companies use it (2018)",
+    ".lan": "not a domain of the public DNS; routers give it",
+    ".consul": "not a domain of the public DNS; Consul answers for it",
+    ".svc": "not a domain of the public DNS; services of Kubernetes are NAME.NAMESPACE.svc",
+    ".fritz.box": "belongs to the maker of the routers that answer for it (WIPO case D2024-0706)",
+    ".localhost.localstack.cloud": "belongs to LocalStack, which points it to 127.0.0.1",
+}
+"""The ends of names that are always allowed, and why no stranger's name server can answer for each."""
+_OF_AWS: Final = re.compile(
+    r"(?:(?:queue|(?:sqs|sns)(?:-fips)?|sts)(?:\.[a-z]{2}(?:-[a-z]+)+-[0-9])?|[a-z]{2}(?:-[a-z]+)+-[0-9]\.queue)"
+    r"\.amazonaws\.com(?:\.cn)?"
+)
+"""The endpoints of SQS, SNS and STS. Other names below amazonaws.com can point to machines of Amazon's customers."""
 
 
 class Browsers:
@@ -96,7 +113,9 @@ class Browsers:
         if found is None:
             return False
         name = found[1] or found[2]
-        if name in self._hosts or name in _LOCAL_NAMES or name.endswith(_LOCAL_ENDS) or _is_address(name):
+        if name in self._hosts or name in _LOCAL_NAMES or name.endswith(tuple(LOCAL_ENDS)) or _is_address(name):
+            return True
+        if _OF_AWS.fullmatch(name):
             return True
         return found[1] is None and "." not in name
 

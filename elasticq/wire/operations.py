@@ -24,6 +24,7 @@ from elasticq.model import (
     extensions,
     group_commands,
     group_results,
+    identity,
     results,
     topic_commands,
     topic_results,
@@ -334,6 +335,19 @@ SNS: Final = make_service(
     is_wrapped=True,
     not_here=actions.NOT_HERE,
 )
+
+STS: Final = make_service(
+    target_prefix="",
+    namespace="https://sts.amazonaws.com/doc/2011-06-15/",
+    error_prefix="",
+    signing_name="sts",
+    table=actions.IDENTITY_ACTIONS,
+    command_classes=vars(identity),
+    result_classes=vars(identity),
+    version="2011-06-15",
+)
+SERVICES: Final = (SQS, SNS, STS)
+"""The APIs of the port. The first one is the default, and only it has JSON 1.0, too."""
 
 OPERATIONS: Final = SQS.operations
 

@@ -12,6 +12,7 @@ from elasticq.model.actions import OWNER_ONLY
 from elasticq.model.errors import AccessDenied, ElasticqGroupDoesNotExist, ElasticqNotHolder, SqsError
 from elasticq.model.extensions import AdvanceClock, DeleteAllQueues
 from elasticq.model.group_commands import ElasticqJoinGroup, ElasticqSetGroup, GroupCommand
+from elasticq.model.identity import GetCallerIdentity
 from elasticq.model.names import DEFAULT_ACCOUNT
 from elasticq.model.results import Result
 from elasticq.model.topic_commands import TopicCommand
@@ -47,7 +48,10 @@ def about_the_queue(kind: type[c.Command]) -> c.Command:
     return kind(**{name: value for name, value in given.items() if name in names})
 
 
-OF_NO_QUEUE = {c.CreateQueue, c.DeclareQueue, c.ListQueues, c.CancelMessageMoveTask, AdvanceClock, DeleteAllQueues}
+OF_NO_QUEUE = {
+    c.CreateQueue, c.DeclareQueue, c.ListQueues, c.CancelMessageMoveTask, AdvanceClock, DeleteAllQueues,
+    GetCallerIdentity,
+}  # fmt: skip
 ABOUT_A_QUEUE = sorted(
     {kind for kind in HANDLERS if not issubclass(kind, (TopicCommand, GroupCommand))} - OF_NO_QUEUE,
     key=lambda kind: kind.__name__,

@@ -12,6 +12,7 @@ from elasticq.model import (
     extensions,
     group_commands,
     group_results,
+    identity,
     results,
     topic_commands,
     topic_results,
@@ -30,9 +31,13 @@ def test_table_has_each_action_of_the_service_once() -> None:
 
 @pytest.mark.parametrize("row", BY_NAME.values(), ids=lambda row: row.name)
 def test_a_row_names_a_command_and_a_result(row: Action) -> None:
-    command = (vars(commands) | vars(topic_commands) | vars(extensions) | vars(group_commands))[row.command]
-    assert issubclass(command, commands.Command)
-    assert issubclass((vars(results) | vars(topic_results) | vars(group_results))[row.result], results.Result)
+    kinds = {
+        name: kind
+        for module in (commands, extensions, group_commands, group_results, identity, results, topic_commands)
+        for name, kind in (vars(module) | vars(topic_results)).items()
+    }
+    assert issubclass(kinds[row.command], commands.Command)
+    assert issubclass(kinds[row.result], results.Result)
 
 
 def test_actions_of_topics_are_those_of_the_service_each_once() -> None:

@@ -1,8 +1,10 @@
 """Browsers: which pages may ask, and under which name."""
 
+from pathlib import Path
+
 import pytest
 
-from elasticq.wire.browsers import Browsers
+from elasticq.wire.browsers import LOCAL_ENDS, Browsers
 
 BROWSERS = Browsers(hosts=["queues.example.com", "0.0.0.0", ""], origins=["https://app.example.com/"])
 CHROME = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36"
@@ -83,6 +85,13 @@ def test_a_signed_request_without_a_mark_may_name_any_host(headers: dict[str, st
         "localhost.localstack.cloud:4566",
         "sqs.us-east-1.localhost.localstack.cloud:4566",
         "Queues.Example.com:443",
+        "sqs.us-east-1.amazonaws.com",
+        "sns.us-gov-west-1.amazonaws.com",
+        "queue.amazonaws.com",
+        "us-west-2.queue.amazonaws.com",
+        "sqs.cn-north-1.amazonaws.com.cn",
+        *(f"x{end}" for end in LOCAL_ENDS),
+        *(f"a.x{end.upper()}:9324" for end in LOCAL_ENDS),
     ],
 )
 def test_names_that_no_stranger_answers_for_are_allowed(host: str) -> None:
@@ -110,10 +119,25 @@ def test_names_that_no_stranger_answers_for_are_allowed(host: str) -> None:
         "notlocalhost.localstack.cloud.evil.example",
         "elasticq.queues",  # a namespace may be called like a domain
         "svc.example",
+        "elasticmq.myns",
+        "amazonaws.com",
+        "sqs.amazonaws.com.evil.example",
+        "sqs-1.us-east-1.elb.amazonaws.com",  # a load balancer, which any customer of Amazon can have
+        "ec2-192-0-2-1.compute-1.amazonaws.com",
+        "sqs.example.amazonaws.com",
+        "notfritz.box",
+        *(f"x{end}.evil.example" for end in LOCAL_ENDS),
+        *(f"x{end[1:]}.example" for end in LOCAL_ENDS),
     ],
 )
 def test_other_names_are_not(host: str) -> None:
     assert not BROWSERS.is_allowed_host(host)
+
+
+def test_security_page_says_why_each_end_is_safe() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "security.md").read_text()
+    for end, reason in LOCAL_ENDS.items():
+        assert f"| `{end}` | {reason} |" in page
 
 
 def test_the_refusal_names_host_and_settings_and_is_short() -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from elasticq.http.admission.caller import Callers
 from elasticq.model.commands import Origin
-from elasticq.wire.operations import SNS, SQS
+from elasticq.wire.operations import SERVICES
 from elasticq.wire.services import Services
 from elasticq.wire.sigv4 import Key, Verifier
 
@@ -25,7 +25,7 @@ class Authenticator:
     __slots__ = ("_callers", "_services", "_verifier", "is_strict", "now_s")
 
     def __init__(
-        self, keys: Iterable[Key], callers: Callers, now_s: int, *, is_strict: bool, services: Services = (SQS, SNS)
+        self, keys: Iterable[Key], callers: Callers, now_s: int, *, is_strict: bool, services: Services = SERVICES
     ) -> None:
         self._services = services
         self._verifier = Verifier(keys, *services)

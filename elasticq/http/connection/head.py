@@ -33,7 +33,7 @@ from elasticq.wire.fence import NO_FENCE
 from elasticq.wire.headers import NOTIFICATION_TYPE, ONCE
 from elasticq.wire.operations import SQS, Operation, Service
 
-EXTENSIONS: Final = ("/_elasticq/", "/_aws/", "/moto-api/", "/api/v1/", "/API/v1/")
+EXTENSIONS: Final = ("/_elasticq/", "/_aws/", "/_localstack/", "/moto-api/", "/api/v1/", "/API/v1/")
 """Prefixes of paths that do not belong to SQS. The slow path answers all of them except those of ``_REST_LINE``."""
 _REST: Final = EXTENSIONS[-2:]
 

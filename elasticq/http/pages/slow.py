@@ -13,7 +13,18 @@ from aiohttp import web
 
 from elasticq.http.connection.head import FORM
 from elasticq.http.context import Connection, ServerContext
-from elasticq.http.pages import aiohttp_log, api_calls, certificate, cors, health, peeking, rest, testing, unknown
+from elasticq.http.pages import (
+    aiohttp_log,
+    api_calls,
+    certificate,
+    cors,
+    health,
+    methods,
+    peeking,
+    rest,
+    testing,
+    unknown,
+)
 from elasticq.http.pages.answers import refuse
 from elasticq.http.pages.asked import Asked
 from elasticq.http.pages.rest_call import BASES
@@ -92,7 +103,10 @@ class SlowPath:
         reason = context.refusal(request.headers.get)
         if reason:
             return refuse(context, asked, AccessDenied(reason))
-        if path in testing.PATHS:
+        wrong = None if below.startswith(BASES) else methods.refusal(path, below, request.method)
+        if wrong is not None:
+            return wrong
+        if path in testing.METHODS:
             return await testing.serve(context, asked)
         if below.startswith(BASES) and not cors.is_preflight(request):
             response = await rest.serve(context, asked)

@@ -4,6 +4,7 @@
     POST /_elasticq/reset         {"account": "000000000000"} deletes the queues of this account, "*" those of all
                                   accounts, {} those of the caller's; answers {"deleted": number of queues}
     POST /moto-api/reset          deletes the queues of all accounts, with the answer of moto
+    POST /_localstack/state/reset deletes the queues of all accounts, as LocalStack does
     GET, POST, DELETE /_elasticq/faults   see faults.py; DELETE with {"id": 1} ends one fault, with {} all faults
 
 If testing is not enabled, they answer 403 with the reason. With auth = strict
@@ -31,11 +32,11 @@ from elasticq.model.results import ClockResult, QueuesDeletedResult, Result
 from elasticq.runtime.runtime import RuntimeStopped
 from elasticq.runtime.ticket import Awaited
 
-PATHS: Final = ("/_elasticq/clock", "/_elasticq/reset", "/moto-api/reset", "/_elasticq/faults")
 METHODS: Final = {
     "/_elasticq/clock": ("GET", "POST"),
     "/_elasticq/reset": ("POST",),
     "/moto-api/reset": ("POST",),
+    "/_localstack/state/reset": ("POST",),
     "/_elasticq/faults": ("GET", "POST", "DELETE"),
 }
 CLOSED: Final = "testing.enabled is off, so this server refuses the pages for tests."
@@ -94,8 +95,6 @@ class TestingPages:
 
         caller: principal and owner. invocation: the key that all attempts of one SDK call share; empty for none.
         """
-        if method not in METHODS[path]:
-            return 405, {"message": f"{path} allows only {' and '.join(METHODS[path])}."}
         match path:
             case "/_elasticq/clock":
                 return 200, await self._clock(method, body, caller, invocation)

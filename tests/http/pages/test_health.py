@@ -28,6 +28,18 @@ async def test_waiters_for_localstack_see_when_both_services_run() -> None:
     await desk.close()
 
 
+async def test_waiters_for_localstacks_scripts_see_that_all_have_run() -> None:
+    desk = Desk()
+    stages = (await desk.ask(get("/_localstack/init"))).json()
+    assert stages == {"completed": {"BOOT": True, "START": True, "READY": True, "SHUTDOWN": False}, "scripts": []}
+    for stage in ("boot", "start", "ready", "shutdown"):
+        answer = (await desk.ask(get(f"/_localstack/init/{stage}"))).json()
+        assert answer == {"completed": stage != "shutdown", "scripts": []}
+    assert (await desk.ask(get("/_localstack/info"))).json()["version"] == __version__
+    assert (await desk.ask(get("/_localstack/init/other"))).status == 404
+    await desk.close()
+
+
 @pytest.mark.parametrize("page", ["/health", "/ready"])
 async def test_a_probe_may_use_any_name(page: str) -> None:
     desk = Desk(browsers=Browsers())

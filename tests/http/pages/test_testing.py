@@ -74,6 +74,7 @@ async def test_reset_of_all_ends_the_faults() -> None:
     (row,) = (await ask(desk, "/_elasticq/faults", method="GET")).json()["faults"]
     assert row["struck"] == 1
     assert (await ask(desk, "/moto-api/reset")).json() == {"status": "ok"}
+    assert (await ask(desk, "/_localstack/state/reset")).json() == {"status": "ok"}
     assert (await ask(desk, "/_elasticq/faults", method="GET")).json() == {"faults": []}
     assert (await desk.ask(json_request("ListQueues", {}))).status == 200
     await desk.close()

@@ -5,7 +5,9 @@ from collections.abc import Iterator
 from http.client import HTTPConnection
 from typing import Any
 
+import boto3
 import pytest
+from botocore.exceptions import ClientError
 
 from tests.system.migration.conftest import Server
 
@@ -33,6 +35,19 @@ def get(server: Server, path: str, host: str = "") -> tuple[int, str]:
 def test_localstacks_waiters_see_sqs_running(server: Server) -> None:
     status, body = get(server, "/_localstack/health")
     assert (status, json.loads(body)["services"]) == (200, {"sqs": "running", "sns": "running"})
+
+
+@pytest.mark.parametrize(("key", "account"), [("test", "000000000000"), ("123456789012", "123456789012")])
+def test_sts_says_who_calls(server: Server, key: str, account: str) -> None:
+    """Init scripts and Terraform ask before they do anything else."""
+    sts: Any = boto3.client(
+        "sts", endpoint_url=server.url, region_name="us-east-1", aws_access_key_id=key, aws_secret_access_key="x"
+    )
+    found = sts.get_caller_identity()
+    assert (found["Account"], found["Arn"]) == (account, f"arn:aws:iam::{account}:user/{found['UserId']}")
+    with pytest.raises(ClientError) as caught:
+        sts.get_session_token()
+    assert caught.value.response["Error"]["Code"] == "InvalidAction"
 
 
 @pytest.mark.parametrize(
