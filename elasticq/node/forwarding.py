@@ -20,6 +20,7 @@ from elasticq.model import (
     extensions,
     group_commands,
     group_results,
+    identity,
     results,
     topic_commands,
     topic_results,
@@ -168,13 +169,13 @@ def _classes(module: Any, base: type) -> dict[str, Any]:
 
 _COMMANDS: Final = {
     name: msgspec.msgpack.Decoder(kind)
-    for module in (commands, topic_commands, extensions, group_commands)
+    for module in (commands, topic_commands, extensions, group_commands, identity)
     for name, kind in _classes(module, commands.Command).items()
     if name in BY_NAME
 }
 _RESULTS: Final = {
     name: msgspec.msgpack.Decoder(kind)
-    for module in (results, topic_results, group_results)
+    for module in (results, topic_results, group_results, identity)
     for name, kind in _classes(module, Result).items()
 }
 _ERRORS: Final[dict[str, type[SqsError]]] = _classes(errors, SqsError)

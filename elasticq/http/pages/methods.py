@@ -4,11 +4,12 @@ from typing import Final
 
 from aiohttp import web
 
-from elasticq.http.pages import certificate, health, peeking, testing
+from elasticq.http.connection.head import EXTENSIONS
+from elasticq.http.pages import health, peeking, testing
 
 _READ: Final = ("GET", "HEAD")
 _CALLS: Final = ("GET", "POST")
-"""Those of the API's actions, at the root and at the path of every queue."""
+"""Those of the API's actions. A POST to any path outside of EXTENSIONS is a call."""
 
 
 def refusal(path: str, below: str, method: str) -> web.Response | None:
@@ -25,10 +26,10 @@ def refusal(path: str, below: str, method: str) -> web.Response | None:
 
 
 def _allowed(path: str, below: str) -> tuple[str, ...]:
+    if below in health.PAGES and not path.startswith(EXTENSIONS):
+        return (*_READ, "POST")
     if below in health.PAGES:
         return _READ
-    if certificate.PATH.fullmatch(below):
-        return _READ[:1]
     if path in testing.METHODS:
         return testing.METHODS[path]
     return ("POST",) if path == peeking.PEEK_PATH else _CALLS
