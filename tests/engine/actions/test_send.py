@@ -204,7 +204,6 @@ def test_only_the_last_two_parts_of_a_queue_url_count() -> None:
         "a!",
         'a"',
         "§",
-        "attr.1øßä",
         "(",
         "?",
         "a\n",
@@ -214,7 +213,7 @@ def test_bad_attribute_names_are_refused(name: str) -> None:
     assert attribute_refusal(name, Value("String", string_value="v")).code == "InvalidParameterValue"
 
 
-@pytest.mark.parametrize("name", ["x" * 256, "a", "A-b_c.d", "attr.1", "awsx", "AWS"])
+@pytest.mark.parametrize("name", ["x" * 256, "a", "A-b_c.d", "attr.1", "attr.1øßä", "awsx", "AWS"])
 def test_good_attribute_names_are_taken(name: str) -> None:
     made = desk()
     attributes = {name: Value("String", string_value="v")}

@@ -295,7 +295,9 @@ async def _nobody(command: Any, name: str) -> Any:
 class _Context:
     """What a request reads of a server: its clock."""
 
-    runtime = SimpleNamespace(time_ms=lambda: 1_700_000_000_000)
+    runtime = SimpleNamespace(
+        time_ms=lambda: 1_700_000_000_000, status=lambda: SimpleNamespace(members=(), master=None)
+    )
 
 
 def _check_refusal(error: SqsError) -> None:

@@ -116,7 +116,7 @@ PLANTED: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
     "calls": ("elasticq.wire.query", "_in_order", changed(lambda items: items[::-1])),
     "signature": ("elasticq.wire.sigv4", "_check_payload", instead(fails)),
     "tokens": ("elasticq.engine.stored.identity", "compare_digest", instead(true)),
-    "browsers": ("elasticq.wire.browsers", "_LOCAL_ENDS", instead((".com", ".localhost"))),
+    "browsers": ("elasticq.wire.browsers", "LOCAL_ENDS", instead({".com": "", ".localhost": ""})),
     "engine": ("elasticq.engine.actions.receive", "receive_message", instead(fails)),
     "filters": ("elasticq.engine.filters.patterns", "Wanted.holds", changed(lambda holds: not holds)),
     "filter_text": ("elasticq.engine.filters.patterns", "_network", instead(fails)),

@@ -11,7 +11,7 @@ from msgspec import Struct, inspect
 from elasticq.admin.calls import ACTIONS as OPERATORS_ACTIONS
 from elasticq.admin.definitions import Definitions
 from elasticq.http.faults import Order
-from elasticq.http.pages.testing import PATHS
+from elasticq.http.pages.testing import METHODS
 from elasticq.model.actions import ACTIONS, BY_NAME, BY_SEQUENCE, EXTENSIONS, INTERNAL, NOT_HERE, TOPIC_ACTIONS
 from elasticq.rest.routes import ROUTES
 from elasticq.wire import json, query
@@ -74,10 +74,10 @@ def test_every_action_has_an_entry_at_each_of_its_entry_points() -> None:
 
 
 def test_every_route_has_an_entry() -> None:
-    wanted = {f"rest:{route.name}" for route in ROUTES} | {"rest:stream"} | {f"testing:{path}" for path in PATHS}
+    wanted = {f"rest:{route.name}" for route in ROUTES} | {"rest:stream"} | {f"testing:{path}" for path in METHODS}
     wanted |= {f"operators:{method} {path}" for method, path in operators_routes()}
     assert wanted - NAMES == {"operators:POST /api/actions/{action}"}  # which has one for each action
-    assert {entry.name for entry in TESTING} == {f"testing:{path}" for path in PATHS}
+    assert {entry.name for entry in TESTING} == {f"testing:{path}" for path in METHODS}
 
 
 def test_entries_have_a_name_and_a_weight_each() -> None:
