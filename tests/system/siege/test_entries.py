@@ -12,7 +12,16 @@ from elasticq.admin.calls import ACTIONS as OPERATORS_ACTIONS
 from elasticq.admin.definitions import Definitions
 from elasticq.http.faults import Order
 from elasticq.http.pages.testing import METHODS
-from elasticq.model.actions import ACTIONS, BY_NAME, BY_SEQUENCE, EXTENSIONS, INTERNAL, NOT_HERE, TOPIC_ACTIONS
+from elasticq.model.actions import (
+    ACTIONS,
+    BY_NAME,
+    BY_SEQUENCE,
+    EXTENSIONS,
+    IDENTITY_ACTIONS,
+    INTERNAL,
+    NOT_HERE,
+    TOPIC_ACTIONS,
+)
 from elasticq.rest.routes import ROUTES
 from elasticq.wire import json, query
 from elasticq.wire.operations import PEEK, SNS, SQS, Operation
@@ -23,7 +32,9 @@ from tests.system.siege.values import write
 from tests.system.siege.world import DOCUMENTS, SETTABLE, World
 
 NAMES = {entry.name for entry in ENTRIES}
-COMMANDS = {row.command for row in (*ACTIONS, *EXTENSIONS, *TOPIC_ACTIONS, *BY_SEQUENCE)} | {PEEK.command.__name__}
+COMMANDS = {row.command for row in (*ACTIONS, *EXTENSIONS, *TOPIC_ACTIONS, *IDENTITY_ACTIONS, *BY_SEQUENCE)} | {
+    PEEK.command.__name__
+}
 KINDS: list[type[Struct]] = [operation.command for operation in OPERATORS_ACTIONS.values()]
 KINDS += [kind for route in ROUTES for kind in route.takes] + [Definitions, Order]
 TRIES = 40
