@@ -85,9 +85,10 @@ class Endpoints:
 def reachable(told: Any, admin_host: str) -> list[str]:
     """Return the URLs of the SQS ports in ``told``, an answer to ``GET /cluster``.
 
-    They are for a client that reaches ``admin_host``. A member that listens on all addresses names none of them. Then
-    its address for peers is used, or ``admin_host`` if that member answered. A member that listens on its loopback only
-    is left out, unless ``admin_host`` is a loopback address.
+    They are for a client that reaches ``admin_host``. If a member listens on all addresses, its answer names none of
+    them. For such a member, the function uses the host of its peers' port. If that host is unknown too, it uses
+    ``admin_host`` for the member that answered, and omits any other member. It also omits a member that listens on its
+    loopback only, unless ``admin_host`` is a loopback address.
 
     Raise LookupError, TypeError, ValueError or AttributeError if ``told`` is not such an answer.
     """

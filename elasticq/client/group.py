@@ -116,14 +116,14 @@ class Group:
         return time.monotonic() + (self._state.hold_until_ms - now_ms()) / 1_000
 
     def may_act(self, token: int) -> bool:
-        """Return what Held.is_held returns for this token."""
+        """Return whether new work with this token may begin, as Held.is_held does."""
         if self._is_forked():
             return False
         with self._changed:
             return self._state.may_act(token, now_ms())
 
     def may_finish(self, token: int) -> bool:
-        """Return what Held.may_finish returns for this token."""
+        """Return whether begun work with this token may be finished, as Held.may_finish does."""
         if self._is_forked():
             return False
         with self._changed:
@@ -273,7 +273,7 @@ class Group:
                     self._changed.wait(pause_ms / 1_000)
                     continue
                 if self._is_closing and not self._state.view.consumer_id:
-                    self._changed.wait()  # do not join again, but wait for the stops
+                    self._changed.wait()  # a closing consumer does not join again; it stops its assignments first
                     continue
                 ask = self._state.ask(now_ms())
             try:
@@ -309,7 +309,7 @@ class Group:
     def _join(self) -> View:
         """Join the group. All tries until an answer have one invocation id, so they make one consumer.
 
-        The session counts from the try that the server executed. That may be the first one, so its time is kept.
+        The consumer counts its session from the first try, as the server may have executed that one.
         """
         if not self._join_id:
             self._join_id, self._join_sent_ms = str(uuid4()), now_ms()

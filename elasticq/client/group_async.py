@@ -1,4 +1,6 @@
-"""A consumer of a group for asyncio: a Group whose threads wait, and whose callbacks are coroutines.
+"""A consumer of a group for asyncio, made from a Group.
+
+The threads of the Group wait for the server. The event loop runs the callbacks, which are coroutines.
 
 The calls block threads and not the loop, like those of ``wrap_async`` for a boto3 client. The rights of the consumer
 depend on a clock and on answers in those threads. So a blocked loop delays callbacks, but ``is_held`` still returns
@@ -43,17 +45,17 @@ class AsyncGroup:
 
     @property
     def held(self) -> Mapping[str, Held]:
-        """Return what Group.held returns."""
+        """Return the resources that this consumer holds, as Group.held does."""
         return self._group.held
 
     @property
     def consumer_id(self) -> str:
-        """Return what Group.consumer_id returns."""
+        """Return the id that the server gave to this consumer, as Group.consumer_id does."""
         return self._group.consumer_id
 
     @property
     def generation(self) -> int:
-        """Return what Group.generation returns."""
+        """Return how often the server had assigned the group's resources again, as of its last answer."""
         return self._group.generation
 
     async def wait(self) -> None:

@@ -138,7 +138,10 @@ class Receivers:
                 self.put_down(batch)
 
     def take(self, owner: object) -> Batch | None:
-        """Return the next batch for an iteration, or None. The caller may yield its first message if it is held."""
+        """Return the next batch for an iteration, or None if no batch is ready or the receivers are closing.
+
+        The caller may yield the first message of the batch if this consumer still holds the resource.
+        """
         with self._changed:
             if self.is_closing or not self._ready:
                 return None

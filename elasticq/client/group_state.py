@@ -8,9 +8,9 @@ takes these steps:
 
 An assignment is stopped in four cases: the server revokes it, the session is lost, the consumer closes, or the hold is
 over. The hold ends when the server has not answered for so long that it may soon assign the resource to another
-consumer. If the newest view has a gone assignment as revoking, the next heartbeat releases it. If the view still has it
-as assigned, it is started again, with the same token: the consumer had stopped by itself, and the server kept the
-assignment.
+consumer. A stopped assignment may still be in the server's newest answer. If the answer lists it as revoking, the next
+heartbeat releases it. If the answer lists it as assigned, the consumer had stopped by itself and the server kept the
+assignment. The consumer then starts it again with the same token.
 
 Workers check before each step whether they may act, and end at the first no. So when such a check has found the hold to
 be over, all assignments are stopped and started again. This is also done if a late answer prolongs the hold before

@@ -89,15 +89,15 @@ class Sqs(GroupMethods):
     def reschedule(self, **members: Any) -> Members:
         """Change the delivery time of scheduled messages. Only elasticq has this action.
 
-        Keywords: QueueUrl, MessageIds (1 to 1,000), DeliverAt (ms since the epoch). The answer is that of
-        change_priority.
+        Keywords: QueueUrl, MessageIds (1 to 1,000), DeliverAt (ms since the epoch). The answer has
+        Changed and NotFound, lists of MessageIds.
         """
         return self._by_id("ElasticqReschedule", members)
 
     def cancel_scheduled(self, **members: Any) -> Members:
         """Delete scheduled messages that were not received yet. Only elasticq has this action.
 
-        Keywords: QueueUrl, MessageIds (1 to 1,000). The answer is that of change_priority.
+        Keywords: QueueUrl, MessageIds (1 to 1,000). The answer has Changed and NotFound, lists of MessageIds.
         """
         return self._by_id("ElasticqCancelScheduled", members)
 
