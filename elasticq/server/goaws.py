@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from elasticq.engine.actions import queue_attributes
+from elasticq.engine.ordering.kinds import kind_named
 from elasticq.engine.stored.redrive_policies import POLICY, read_policy
 from elasticq.extras import how_to_install
 from elasticq.model.errors import SqsError
@@ -53,7 +55,7 @@ def _sections(given: Mapping[str, Any], source: str, notes: list[str]) -> dict[s
         for theirs, ours in (("Region", "region"), ("AccountId", "account"))
         if given.get(theirs)
     }
-    known = {"Host", "Port", "Region", "AccountId", "QueueAttributeDefaults", "Queues", "Topics"}
+    known = {"Host", "Port", "SqsPort", "SnsPort", "Region", "AccountId", "QueueAttributeDefaults", "Queues", "Topics"}
     others = [key for key in given if key not in known]
     notes += [f"{key} is ignored" if key in _IGNORED else f"{key} is unknown and ignored" for key in others]
     defaults = _mapping(given.get("QueueAttributeDefaults"), source, "QueueAttributeDefaults")
@@ -64,8 +66,11 @@ def _sections(given: Mapping[str, Any], source: str, notes: list[str]) -> dict[s
             if subscription.get("queue"):
                 queues.setdefault(subscription["queue"], _queue({}, defaults, notes))
     http: dict[str, Any] = {"host": "0.0.0.0"}  # GoAWS listens at all addresses
-    if str(given.get("Port", "")).isdigit():
-        http["port"] = int(given["Port"])
+    port = str(given.get("Port") or given.get("SqsPort") or "")
+    if port.isdigit():
+        http["port"] = int(port)
+    if given.get("SnsPort") and str(given["SnsPort"]) != port:
+        notes.append(f"SnsPort is ignored: SNS is at the port of SQS, {port or 'see http.port'}")
     auth = {"allowed_hosts": _hosts(given)} if given.get("Host") else {}
     return {"http": http, "auth": auth, "node": node, "queues": queues, "topics": topics}
 
@@ -106,8 +111,18 @@ def _queue(given: Mapping[str, Any], defaults: Mapping[str, Any], notes: list[st
             attributes[key] = value if isinstance(value, str) else json.dumps(value)
         elif key != "Name":
             notes.append(f"{key} of a queue is unknown and ignored")
+    _drop_what_sqs_refuses(str(given.get("Name", "")), attributes, notes)
     queue: dict[str, Any] = _dead_letters(attributes)
     return queue | {"attributes": attributes} if attributes else queue
+
+
+def _drop_what_sqs_refuses(name: str, attributes: dict[str, str], notes: list[str]) -> None:
+    """Remove the values that GoAWS accepts and SQS refuses. Append a note on each."""
+    for key in [each for each in attributes if each != POLICY]:
+        try:
+            queue_attributes.checked({key: attributes[key]}, kind_named(name))
+        except SqsError as error:
+            notes.append(f"{key} = {attributes.pop(key)} of queue {name} is ignored: {error.message}")
 
 
 def _dead_letters(attributes: dict[str, str]) -> dict[str, Any]:

@@ -71,6 +71,21 @@ def test_queue_may_stand_before_its_dead_letter_queue(tmp_path: Path) -> None:
     assert [command.queue_name for command in queues(loaded)] == ["b", "a"]
 
 
+def test_values_that_sqs_refuses_are_ignored_with_a_note(tmp_path: Path) -> None:
+    """GoAWS's own test file has the size."""
+    file = tmp_path / "goaws.yaml"
+    file.write_text(
+        "Local: {SqsPort: 9324, SnsPort: 9292, Queues: [{Name: a, MaximumMessageSize: 128, DelaySeconds: 3}]}"
+    )
+    notes: list[str] = []
+    loaded = load(file, {}, {}, notes=notes)
+    assert (loaded.http.port, loaded.queues["a"].attributes) == (9324, {"DelaySeconds": "3"})
+    assert notes[:2] == [
+        "MaximumMessageSize = 128 of queue a is ignored: Invalid value for the parameter MaximumMessageSize.",
+        "SnsPort is ignored: SNS is at the port of SQS, 9324",
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
