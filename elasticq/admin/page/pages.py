@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 HERE: Final = Path(__file__).parent
 NAV: Final = (
-    ("/", "Queues"),
+    ("/", "Overview"),
+    ("/queues", "Queues"),
     ("/topics", "Topics"),
     ("/groups.html", "Groups"),
     ("/consumers", "Consumers"),
@@ -64,7 +65,7 @@ SETTINGS: Final = (
 SHOWN_MAX: Final = 1_000
 PEEKED: Final = 50
 IN_FLIGHT_SHOWN: Final = 50
-AFTERWARDS: Final = {"DeleteQueue": "/", "DeleteTopic": "/topics"}
+AFTERWARDS: Final = {"DeleteQueue": "/queues", "DeleteTopic": "/topics"}
 """The page that a browser shows after it deleted the queue or topic of its page."""
 STATIC: Final = {
     "htmx.min.js": "text/javascript",
@@ -86,7 +87,8 @@ class Pages:
         self._templates: Environment | None = None
 
     def add_to(self, app: web.Application) -> None:
-        app.router.add_get("/", self.queues)
+        app.router.add_get("/", self.overview)
+        app.router.add_get("/queues", self.queues)
         app.router.add_get("/queues/{account}/{name}", self.queue)
         app.router.add_get("/queues/{account}/{name}/messages/{sequence}", self.message)
         app.router.add_get("/queues/{account}/{name}/scheduled", self.scheduled)
@@ -109,6 +111,10 @@ class Pages:
 
     # --- pages --------------------------------------------------------------------------
 
+    async def overview(self, _: web.Request) -> web.Response:
+        """Show the state of the cluster."""
+        return await self._html("overview.html", "/", cluster=document(self._source.node_name, self._source.status()))
+
     async def queues(self, request: web.Request) -> web.Response:
         query = request.query
         wanted, sort, down = query.get("filter", "")[:80], query.get("sort", "name"), bool(query.get("down"))
@@ -123,7 +129,7 @@ class Pages:
 
         return await self._html(
             "queues.html",
-            "/",
+            "/queues",
             rows=shown,
             shown=len(shown),
             total=len(rows),

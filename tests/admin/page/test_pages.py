@@ -29,7 +29,7 @@ def page(operator: Operator, path: str) -> str:
 def test_each_page_answers_and_loads_nothing_from_elsewhere(operator: Operator) -> None:
     operator.act("CreateQueue", {"QueueName": "shown"})
     others = ("/topics", "/groups.html", "/consumers", "/cluster.html", "/events", "/definitions", "/api/docs")
-    for path in ("/", "/queues/000000000000/shown", *others):
+    for path in ("/", "/queues", "/queues/000000000000/shown", *others):
         text = page(operator, path)
         loaded = re.findall(r'src="([^"]*)"', text) + re.findall(r'<link rel="[a-z]*" href="([^"]*)"', text)
         assert loaded
@@ -175,7 +175,7 @@ def test_the_name_must_be_typed_before_all_is_deleted(operator: Operator) -> Non
     assert len(operator.act("Peek", {"QueueUrl": url})[1]["Messages"]) == 1
     assert operator.ask("/page/do/PurgeQueue", form(QueueUrl=url, _typed="typed"), FORM)[0] == 200
     status, _, headers = operator.ask("/page/do/DeleteQueue", form(QueueUrl=url, _typed="typed"), FORM)
-    assert (status, headers["HX-Redirect"]) == (200, "/")
+    assert (status, headers["HX-Redirect"]) == (200, "/queues")
 
 
 def test_code_is_shown_and_not_executed(operator: Operator) -> None:
@@ -226,9 +226,9 @@ def test_queues_are_filtered_and_sorted(operator: Operator) -> None:
         url = operator.act("CreateQueue", {"QueueName": name})[1]["QueueUrl"]
         for _ in range(count):
             operator.act("SendMessage", {"QueueUrl": url, "MessageBody": "x"})
-    text = page(operator, "/?filter=sort-&sort=visible&down=1")
+    text = page(operator, "/queues?filter=sort-&sort=visible&down=1")
     assert text.index(">sort-b<") < text.index(">sort-c<") < text.index(">sort-a<")
-    assert "No queue has" in page(operator, "/?filter=nothing-like-it")
+    assert "No queue has" in page(operator, "/queues?filter=nothing-like-it")
 
 
 def test_one_message_is_given_back_or_deleted(operator: Operator) -> None:

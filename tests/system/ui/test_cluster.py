@@ -48,6 +48,6 @@ def test_a_browser_logs_in(page: Any, tmp_path: Path) -> None:
         expect(page.get_by_text("This is not the token.")).to_be_visible()
         page.get_by_label("Token of the operators").fill("canary" * 4)
         page.get_by_role("button", name="Log in").click()
-        expect(page.get_by_role("heading", name="Queues")).to_be_visible()
+        expect(page.get_by_role("heading", name="Overview")).to_be_visible()
         page.get_by_role("link", name="Log out").click()
         expect(page.get_by_label("Token of the operators")).to_be_visible()

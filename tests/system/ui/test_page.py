@@ -59,7 +59,7 @@ def counts(operator: Operator, name: str) -> tuple[int, int]:
 
 
 def test_the_first_visit_says_what_to_do_and_a_queue_is_made(page: Any, operator: Operator) -> None:
-    page.goto(operator.url)
+    page.goto(operator.url + "/queues")
     expect(page.get_by_text("There are no queues yet")).to_be_visible()
     picture(page, "first-visit")
     page.get_by_label("Name", exact=True).fill("orders")
@@ -75,7 +75,7 @@ def test_queues_are_filtered_sorted_and_follow_what_happens(page: Any, operator:
     queue(operator, "alpha", "1")
     url = queue(operator, "beta", "1", "2")
     queue(operator, "x" * 80)
-    page.goto(operator.url)
+    page.goto(operator.url + "/queues")
     rows = page.locator("#queues tbody tr")
     expect(rows).to_have_count(3)
     page.get_by_role("link", name="Visible").click()
@@ -366,7 +366,8 @@ def test_a_phone_scrolls_in_one_direction_only(browser: Any, operator: Operator,
     operator.act("Subscribe", {"TopicArn": topic, "Protocol": "sqs", "Endpoint": arn})
     operator.act("Publish", {"TopicArn": topic, "Message": "x"})
     of_queue = (QUEUE + LONG, f"{QUEUE}{LONG}/scheduled")
-    for number, path in enumerate(("/", *of_queue, f"/topics/000000000000/{LONG}", "/cluster.html", "/definitions")):
+    others = (f"/topics/000000000000/{LONG}", "/cluster.html", "/definitions")
+    for number, path in enumerate(("/", "/queues", *of_queue, *others)):
         tab.goto(operator.url + path)
         tab.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
         assert tab.evaluate("document.documentElement.scrollWidth") <= 390, path
@@ -419,7 +420,7 @@ def is_serious(violation: dict[str, Any]) -> bool:
 def test_a_thousand_queues_are_shown_at_once(page: Any, operator: Operator) -> None:
     for number in range(1_000):
         queue(operator, f"many-{number:04}")
-    page.goto(operator.url)
+    page.goto(operator.url + "/queues")
     expect(page.locator("#queues tbody tr")).to_have_count(1_000)
     took_ms = page.evaluate(ANSWERED_MS)
     print(f"1,000 queues: {took_ms:.0f} ms from the request to the last byte")
