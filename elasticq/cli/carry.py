@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from elasticq.cli.exits import EXIT_INTERRUPTED
-from elasticq.cli.show import Interrupt, bar, json_lines, report
+from elasticq.cli.show import Interrupt, bar, count, json_lines, report
 
 if TYPE_CHECKING:
     from elasticq.client import Sqs
@@ -88,7 +88,7 @@ def export(client: "Sqs", url: str, file: str, total: int, place: str, *, drain:
                 os.fsync(out.fileno())
             written += len(lines)
             show(written)
-    report(f"{written} messages {'taken out' if drain else 'written'} of {place}")
+    report(f"{count(written, 'message')} {'taken out' if drain else 'written'} of {place}")
     return EXIT_INTERRUPTED if interrupt.asked else 0
 
 
@@ -122,7 +122,7 @@ def _drain(client: "Sqs", url: str, interrupt: Interrupt) -> Iterator[list[dict[
         handles = [{"Id": str(at), "ReceiptHandle": each["ReceiptHandle"]} for at, each in enumerate(messages)]
         failed = client.delete_message_batch(QueueUrl=url, Entries=handles).get("Failed", [])
         if failed:
-            raise Stopped(f"{len(failed)} messages are written but could not be deleted: {failed[0]['Message']}")
+            raise Stopped(f"{count(len(failed), 'message')} written but not deleted: {failed[0]['Message']}")
 
 
 # --- import -------------------------------------------------------------------------
@@ -182,11 +182,11 @@ def send_all(
                 sent += _send_batch(client, url, batch, before + sent)
                 show(before + sent)
         except (Stopped, OSError) as error:
-            raise Stopped(f"{error}; {sent} messages are {done}{_continue_hint(before + sent, done)}") from error
+            raise Stopped(f"{error}; {count(sent, 'message')} {done}{_continue_hint(before + sent, done)}") from error
     if as_json:
         json_lines([{"sent": sent}])
     else:
-        report(f"{sent} messages {done}{into}")
+        report(f"{count(sent, 'message')} {done}{into}")
     if interrupt.asked:
         report(f"interrupted{_continue_hint(before + sent, done)}")
         return EXIT_INTERRUPTED
@@ -235,4 +235,6 @@ def check_taken(answer: dict[str, Any], batch: list[dict[str, Any]], before: int
         first = min(failed, key=lambda each: int(each["Id"]))
         refusal = f"message {before + int(first['Id']) + 1} was refused: {first['Code']}: {first.get('Message', '')}"
         others = len(batch) - len(failed)
-        raise Stopped(f"{refusal} ({others} others of its batch of {len(batch)} were accepted)" if others else refusal)
+        raise Stopped(
+            f"{refusal} ({count(others, 'other')} of its batch of {len(batch)} accepted)" if others else refusal
+        )

@@ -11,13 +11,15 @@ from elasticq.cli import data
 from elasticq.cli.admin_client import AdminClient, Failure
 from elasticq.cli.ask import BadUrl, Unreachable
 from elasticq.cli.exits import fail, refuse
+from elasticq.cli.show import table
 from elasticq.cli.verify import verify
 
 DEFAULT_ADMIN: Final = "http://127.0.0.1:9325"
 STALE_MS: Final = 1_500  # heartbeats come every 100
 TOKEN_VARIABLE: Final = "ELASTICQ_ADMIN__TOKEN_FILE"
 
-_COLUMNS: Final = ("NAME", "ROLE", "VOTER", "LINKED", "LAG", "PEERS", "SQS", "ADMIN", "MEMBER")
+_STATE: Final = ("NAME", "ROLE", "VOTER", "LINKED", "LAG", "MEMBER")
+_PLACES: Final = ("NAME", "PEERS", "SQS", "ADMIN")
 
 
 def add_cluster(parser: argparse.ArgumentParser) -> None:
@@ -98,12 +100,15 @@ def _events(options: argparse.Namespace) -> int:
 
 def _status(options: argparse.Namespace) -> int:
     seen = _client(options).view()
-    print(json.dumps(seen, indent=2) if options.json else describe(seen))
+    if options.json:
+        print(json.dumps(seen, indent=2))
+    else:
+        _describe(seen)
     return 0
 
 
-def describe(seen: dict[str, Any]) -> str:
-    """Return the text of ``status``: the state of the member that was asked, then a line for each member."""
+def _describe(seen: dict[str, Any]) -> None:
+    """Print the state of the member that was asked, then the states and the addresses of all members."""
     state = "ready" if seen["ready"] else f"not ready: {seen['reason']}"
     head = [
         f"{seen['node']} is {seen['role']}, {state}",
@@ -111,33 +116,30 @@ def describe(seen: dict[str, Any]) -> str:
         f"  commit {seen['commit']}  applied {seen['applied']}",
     ]
     if seen["stale_ms"] > STALE_MS:
-        head.append(f"this member has not heard from a master for {seen['stale_ms']} ms: the rest may be old")
+        head.append(f"this member has not heard from a master for {seen['stale_ms'] / 1_000:g} s: the rest may be old")
     if seen["discarded"]:
-        head.append(f"{seen['discarded']} acknowledged entries were discarded for those of a newer master")
+        head.append(f"entries discarded for those of a newer master, though acknowledged: {seen['discarded']}")
     if seen.get("proxies"):
         head.append(f"proxies linked: {', '.join(seen['proxies'])}")
-    waiting = [
-        f"{member['name']} has a new disk: elasticq cluster replace {member['name']}"
-        for member in seen["members"]
-        if member["replaces"]
-    ]
-    return "\n".join([*head, "", *_table([_COLUMNS, *map(_row, seen["members"])]), *waiting])
+    print("\n".join(head), end="\n\n")
+    table(_STATE, [_state(member) for member in seen["members"]])
+    print()
+    table(_PLACES, [_places(member) for member in seen["members"]], _PLACES[1:])
+    for member in seen["members"]:
+        if member["replaces"]:
+            print(f"{member['name']} has a new disk: elasticq cluster replace {member['name']}")
 
 
-def _row(member: dict[str, Any]) -> tuple[str, ...]:
+def _state(member: dict[str, Any]) -> tuple[str, ...]:
     return (
         member["name"],
         member["role"],
         "yes" if member["voter"] else "no",
         "yes" if member["linked"] else "no",
         "?" if member["lag"] is None else str(member["lag"]),
-        member["address"] or "-",
-        member["http"] or "-",
-        member["admin"] or "-",
         member["id"],
     )
 
 
-def _table(rows: list[tuple[str, ...]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+def _places(member: dict[str, Any]) -> tuple[str, ...]:
+    return (member["name"], member["address"] or "-", member["http"] or "-", member["admin"] or "-")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 from elasticq.cli.confirm import confirm
 from elasticq.cli.parser import did_you_mean
 from elasticq.cli.queues import URL_VARIABLE, Failure, Misuse, add_command, pages, run_with
-from elasticq.cli.show import json_lines, one_line, outcome, table
+from elasticq.cli.show import count, json_lines, one_line, outcome, table
 from elasticq.model.group_figures import figures, held_by, shares_out
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def _consumer(client: "Sqs", options: argparse.Namespace) -> str:
     if given in ids:
         return str(given)
     if len(named) > 1:
-        raise Failure(f"{len(named)} consumers are named {given}: give the id of one, {' or '.join(named)}")
+        raise Failure(f"several consumers ({len(named)}) are named {given}: give the id of one, {' or '.join(named)}")
     if not named:
         known = ids + [each["ConsumerName"] for each in consumers if each.get("ConsumerName")]
         raise Failure(f"the group {options.group} has no consumer {given}{did_you_mean(given, known)}")
@@ -154,8 +154,8 @@ def _drain(client: "Sqs", options: argparse.Namespace) -> int:
 def _delete(client: "Sqs", options: argparse.Namespace) -> int:
     group = _one(client, options.group)
     if not options.yes:
-        consumers = len(group["Consumers"])
-        question = f"Delete the group {options.group}, which has {consumers} consumers? Type the group's name:"
+        consumers = count(len(group["Consumers"]), "consumer")
+        question = f"Delete the group {options.group}, which has {consumers}? Type the group's name:"
         confirm("the deletion of a group", question, options.group, "nothing was deleted")
     client.delete_group(GroupName=options.group)
     outcome(options.json, "deleted", options.group)

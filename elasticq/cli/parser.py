@@ -6,6 +6,28 @@ from typing import Any, Final, NoReturn
 
 _NO_CHOICE: Final = re.compile(r"invalid choice: '(?P<given>[^']*)' \(choose from (?P<choices>.*)\)")
 _LIKE: Final = 0.5
+_VERY_LIKE: Final = 0.8
+DESTRUCTIVE: Final = frozenset(
+    (
+        "cancel",
+        "delete",
+        "drain",
+        "force-new",
+        "purge",
+        "redrive",
+        "remove",
+        "repair",
+        "replace",
+        "restore",
+        "transfer",
+        "unsubscribe",
+        "--cancel",
+        "--delete",
+        "--drain",
+        "--yes",
+    )
+)
+"""Commands and options that end or move something. They are suggested only for a name that is almost theirs."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -37,8 +59,22 @@ class Parser(argparse.ArgumentParser):
 
 
 def did_you_mean(given: str, known: list[str]) -> str:
-    """Return the end of an error text that suggests the most similar known name, empty if none is similar."""
+    """Return the end of an error text that suggests the most similar known name, empty if none is similar.
+
+    An operator may run the suggestion without a second look. So a destructive name is suggested only if the given one
+    clearly is a misspelling of it, and of no harmless name.
+    """
     from difflib import get_close_matches  # needed only after an error
 
-    near = get_close_matches(given, known, 1, _LIKE)
-    return f", did you mean {near[0]}?" if near else ""
+    near = get_close_matches(given, known, max(1, len(known)), _LIKE)
+    clear = [name for name in near if _is_misspelling(given, name)]
+    harmless = [name for name in clear or near if name not in DESTRUCTIVE]
+    found = harmless or clear
+    return f", did you mean {found[0]}?" if found else ""
+
+
+def _is_misspelling(given: str, name: str) -> bool:
+    from difflib import SequenceMatcher
+
+    is_same_start = given.lstrip("-")[:1] == name.lstrip("-")[:1] or name not in DESTRUCTIVE
+    return is_same_start and SequenceMatcher(None, given, name).ratio() >= _VERY_LIKE

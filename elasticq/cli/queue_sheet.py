@@ -28,6 +28,11 @@ _UNITS: Final = {
 }
 
 
+def url_of(client: "Sqs", queue: str) -> str:
+    """Return the URL of a queue that is given by name or URL. Raise SqsError if there is no queue of the name."""
+    return queue if "://" in queue else str(client.get_queue_url(QueueName=queue)["QueueUrl"])
+
+
 def attributes_of(client: "Sqs", url: str) -> dict[str, str]:
     return dict(client.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"])
 

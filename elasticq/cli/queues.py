@@ -11,11 +11,11 @@ from functools import partial
 from heapq import nsmallest
 from typing import TYPE_CHECKING, Any, Final
 
-from elasticq.cli import carry, queue_sheet
+from elasticq.cli import carry, queue_sheet, receiving
 from elasticq.cli.confirm import NotConfirmed, confirm
 from elasticq.cli.exits import EXIT_INTERRUPTED, fail, refuse
-from elasticq.cli.queue_sheet import attributes_of, counts_of, region_of
-from elasticq.cli.show import Interrupt, bar, json_lines, one_line, report, table
+from elasticq.cli.queue_sheet import attributes_of, counts_of, region_of, url_of
+from elasticq.cli.show import Interrupt, bar, count, json_lines, one_line, report, table
 
 if TYPE_CHECKING:
     from elasticq.client import Sqs
@@ -58,6 +58,8 @@ def add_queues(parser: argparse.ArgumentParser) -> None:
     )
     peek.add_argument("--state", choices=STATES, action="append", help="only messages in this state; may be repeated")
     peek.add_argument("--group", metavar="ID", help="only messages of this group")
+    receiving.add_options(_add(commands, "receive", receiving.RECEIVE, receiving.receive, "queue"))
+    receiving.add_tail_options(_add(commands, "tail", receiving.TAIL, receiving.tail, "queue"))
     send = _add(commands, "send", "send a message, or each line of stdin", _send, "queue")
     send.add_argument("body", nargs="?", metavar="BODY", help="without it each line of stdin is a message")
     send.add_argument("--group", metavar="ID", help="MessageGroupId")
@@ -143,11 +145,6 @@ def run_with(kind: str, run: Any, options: argparse.Namespace) -> int:
         return fail(str(error))
 
 
-def url_of(client: "Sqs", queue: str) -> str:
-    """Return the URL of a queue that is given by name or URL. Raise SqsError if there is no queue of the name."""
-    return queue if "://" in queue else str(client.get_queue_url(QueueName=queue)["QueueUrl"])
-
-
 # --- show ---------------------------------------------------------------------------
 
 
@@ -182,8 +179,8 @@ def _ls(client: "Sqs", options: argparse.Namespace) -> int:
     if options.json:
         json_lines(found)
     else:
-        rows = [[str(value) for value in queue.values()] for queue in found]
-        table(["NAME", "REGION", "VISIBLE", "IN FLIGHT", "DELAYED", "URL"], rows)
+        rows = [[str(value) for name, value in queue.items() if name != "url"] for queue in found]
+        table(["NAME", "REGION", "VISIBLE", "IN FLIGHT", "DELAYED"], rows)
     if not found and not options.prefix:
         report("this account has no queues in this region; --region lists those of another one")
     return 0
@@ -224,7 +221,7 @@ def _peek(client: "Sqs", options: argparse.Namespace) -> int:
         ]
         for message in messages
     ]
-    table(["SEQUENCE", "STATE", "SENT", "RECEIVED", "GROUP", "PARTITION", "PRIORITY", "BODY"], rows)
+    table(["SEQUENCE", "STATE", "SENT", "RECV", "GROUP", "PART", "PRIO", "BODY"], rows, ("STATE", "SENT"))
     return 0
 
 
@@ -285,19 +282,19 @@ def _send(client: "Sqs", options: argparse.Namespace) -> int:
 
 def _reprioritise(client: "Sqs", options: argparse.Namespace) -> int:
     change = partial(client.change_priority, Priority=options.priority)
-    changed_text = f"messages have the priority {options.priority}"
-    return _by_id(client, options, change, {"priority": options.priority}, changed_text, "are not in the queue")
+    changed_text = f"now with the priority {options.priority}"
+    return _by_id(client, options, change, {"priority": options.priority}, changed_text, "not in the queue")
 
 
 def _reschedule(client: "Sqs", options: argparse.Namespace) -> int:
     time_ms = _time_ms(options.time)
     change = partial(client.reschedule, DeliverAt=time_ms)
-    changed_text = f"messages will be delivered at {_clock(time_ms)}"
-    return _by_id(client, options, change, {"deliver_at_ms": time_ms}, changed_text, "do not wait in the queue")
+    changed_text = f"due at {_clock(time_ms)}"
+    return _by_id(client, options, change, {"deliver_at_ms": time_ms}, changed_text, "not waiting in the queue")
 
 
 def _cancel(client: "Sqs", options: argparse.Namespace) -> int:
-    return _by_id(client, options, client.cancel_scheduled, {}, "messages are deleted", "do not wait in the queue")
+    return _by_id(client, options, client.cancel_scheduled, {}, "deleted", "not waiting in the queue")
 
 
 def _by_id(
@@ -320,9 +317,9 @@ def _by_id(
     if options.json:
         json_lines([{**shown, "changed": found["Changed"], "not_found": found["NotFound"]}])
     else:
-        print(f"{len(found['Changed'])} {changed_text}")
+        print(f"{count(len(found['Changed']), 'message')} {changed_text}")
     if found["NotFound"]:
-        raise Failure(f"{len(found['NotFound'])} messages {lacking}: {', '.join(found['NotFound'][:10])}")
+        raise Failure(f"{count(len(found['NotFound']), 'message')} {lacking}: {', '.join(found['NotFound'][:10])}")
     return 0
 
 
@@ -342,6 +339,7 @@ def _scheduled(client: "Sqs", options: argparse.Namespace) -> int:
     table(
         ["DELIVERED", "ID", "BODY"],
         [[_clock(each["DeliverAt"]), each["MessageId"], _short(each["Body"])] for each in messages],
+        ("DELIVERED", "ID"),
     )
     return 0
 
@@ -372,14 +370,14 @@ def pair(text: str) -> tuple[str, str]:
 def _purge(client: "Sqs", options: argparse.Namespace) -> int:
     url = url_of(client, options.queue)
     total = sum(counts_of(attributes_of(client, url)).values())
-    _confirm(options, url, f"Delete about {total} messages of {url}?", "a purge", "nothing was purged")
+    _confirm(options, url, f"Delete about {count(total, 'message')} of {url}?", "a purge", "nothing was purged")
     client.purge_queue(QueueUrl=url)
     deadline_s = time.monotonic() + options.wait_s
     with bar("purging", total) as show, Interrupt() as interrupt:
         while (left := sum(counts_of(attributes_of(client, url)).values())) and not interrupt.asked:
             show(max(0, total - left))
             if time.monotonic() >= deadline_s:
-                raise Failure(f"the purge was accepted, but {left} messages are left, perhaps sent since then")
+                raise Failure(f"the purge was accepted, but {count(left, 'message')} left, perhaps sent since then")
             time.sleep(LOOK_S)
     if interrupt.asked:
         report("the purge was accepted, and the server continues it")
@@ -387,7 +385,7 @@ def _purge(client: "Sqs", options: argparse.Namespace) -> int:
     if options.json:
         json_lines([{"purged": total}])
     else:
-        print(f"purged about {total} messages")
+        print(f"purged about {count(total, 'message')}")
     return 0
 
 
@@ -400,14 +398,14 @@ def _confirm(options: argparse.Namespace, url: str, question: str, what: str, re
 def _delete(client: "Sqs", options: argparse.Namespace) -> int:
     url = url_of(client, options.queue)
     total = sum(counts_of(attributes_of(client, url)).values())
-    question = f"Delete the queue {url} with about {total} messages?"
+    question = f"Delete the queue {url} with about {count(total, 'message')}?"
     _confirm(options, url, question, "the deletion of a queue", "nothing was deleted")
     client.delete_queue(QueueUrl=url)
     name = url.rpartition("/")[2]
     if options.json:
         json_lines([{"deleted": name, "messages": total}])
     else:
-        print(f"deleted {name} with about {total} messages")
+        print(f"deleted {name} with about {count(total, 'message')}")
     return 0
 
 
@@ -432,7 +430,7 @@ def _redrive(client: "Sqs", options: argparse.Namespace) -> int:
         if task.get("Status") != "RUNNING":
             raise Failure(f"no move runs out of {options.queue}")
         moved = client.cancel_message_move_task(TaskHandle=task["TaskHandle"])
-        print(f"cancelled after {moved['ApproximateNumberOfMessagesMoved']} messages")
+        print(f"cancelled after {count(moved['ApproximateNumberOfMessagesMoved'], 'message')}")
         return 0
     started: dict[str, Any] = {"SourceArn": arn}
     if options.to:
@@ -452,14 +450,16 @@ def _watch_task(client: "Sqs", arn: str, options: argparse.Namespace) -> int:
             task = _newest_task(client, arn)
     moved = task.get("ApproximateNumberOfMessagesMoved", 0)
     if interrupt.asked:
-        report(f"{moved} messages are moved, and the server continues: elasticq queues redrive --cancel ends it")
+        report(f"{count(moved, 'message')} moved, and the server continues: elasticq queues redrive --cancel ends it")
         return EXIT_INTERRUPTED
     if task.get("Status") != "COMPLETED":
-        raise Failure(f"{task.get('Status', 'unknown')} after {moved} messages: {task.get('FailureReason', '')}")
+        raise Failure(
+            f"{task.get('Status', 'unknown')} after {count(moved, 'message')}: {task.get('FailureReason', '')}"
+        )
     if options.json:
         json_lines([{"moved": moved}])
     else:
-        print(f"moved {moved} messages")
+        print(f"moved {count(moved, 'message')}")
     return 0
 
 

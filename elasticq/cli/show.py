@@ -1,9 +1,11 @@
 """The output of commands: tables and progress bars on a terminal, plain lines elsewhere. Also the handling of Ctrl-C.
 
-rich is imported only on a terminal.
+rich is imported only for a progress bar on a terminal.
 """
 
 import json
+import os
+import shutil
 import signal
 import sys
 import time
@@ -13,24 +15,80 @@ from types import FrameType
 from typing import Any, Final
 
 REPORT_EVERY_S: Final = 5.0
+WAKE_S: Final = 0.1
+GAP: Final = "  "
+CELL_MIN: Final = 4
+BOLD: Final = "\x1b[1m"
+PLAIN: Final = "\x1b[0m"
 
 
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table on stdout. If stdout is not a terminal, pad the columns with spaces."""
-    if sys.stdout.isatty():
-        from rich.console import Console
-        from rich.table import Table
-        from rich.text import Text
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]], whole: Sequence[str] = ()) -> None:
+    """Print a table on stdout. On a terminal, texts are shortened until the table fits its width.
 
-        drawn = Table(*heads, box=None, pad_edge=False, header_style="bold")
-        for row in rows:
-            drawn.add_row(*map(Text, map(one_line, row)))
-        Console().print(drawn)
-        return
-    lines = [tuple(heads), *(tuple(map(one_line, row)) for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    whole: the heads of columns that are shortened last, such as ids that the operator needs for the next command.
+    """
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    lines = table_lines(heads, rows, width, whole)
+    if width is not None and "NO_COLOR" not in os.environ:
+        lines[0] = f"{BOLD}{lines[0]}{PLAIN}"
     for line in lines:
-        print("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip())
+        print(line)
+
+
+def table_lines(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None, whole: Sequence[str] = ()
+) -> list[str]:
+    """Return the lines of a table, the heads first. Numbers are aligned to the right. Empty columns are left out.
+
+    width: the longest possible line in characters, None without a bound. To fit, the widest columns are shortened, but
+    those of ``whole`` only if that is not enough. No number is shortened, and no column to less than CELL_MIN.
+    """
+    lines = [tuple(heads), *(tuple(map(one_line, row)) for row in rows)]
+    columns = [column for column in zip(*lines, strict=True) if not rows or any(column[1:])]
+    is_number = [bool(rows) and all(map(_is_number, column[1:])) for column in columns]
+    widths = [max(map(len, column)) for column in columns]
+    if width is not None:
+        texts_only = [at for at, _ in enumerate(columns) if not is_number[at]]
+        _shrink(widths, [at for at in texts_only if columns[at][0] not in whole], width)
+        _shrink(widths, texts_only, width)
+    texts = [
+        [_cell(text, wide, to_the_right=right) for text in column]
+        for column, wide, right in zip(columns, widths, is_number, strict=True)
+    ]
+    return [GAP.join(line).rstrip() for line in zip(*texts, strict=True)]
+
+
+def _cell(text: str, width: int, *, to_the_right: bool) -> str:
+    short = shorten(text, width)
+    return short.rjust(width) if to_the_right else short.ljust(width)
+
+
+def _is_number(text: str) -> bool:
+    return not text or text.removeprefix("-").replace(".", "", 1).isdigit()
+
+
+def _shrink(widths: list[int], flexible: Sequence[int], width: int) -> None:
+    """Reduce the widest flexible columns in place until a line has at most ``width`` characters."""
+    excess = sum(widths) + len(GAP) * (len(widths) - 1) - width
+    while excess > 0 and flexible:
+        widest = max(flexible, key=lambda at: widths[at])
+        if widths[widest] <= CELL_MIN:
+            return
+        widths[widest] -= 1
+        excess -= 1
+
+
+def shorten(text: str, width: int) -> str:
+    """Return a text of at most ``width`` characters. Its middle is left out, because names often differ at the end."""
+    if len(text) <= width:
+        return text
+    tail = (width - 1) // 2
+    return f"{text[: width - 1 - tail]}…{text[len(text) - tail :]}"
+
+
+def count(number: int, thing: str) -> str:
+    """Return a number with its thing, in the plural unless it is one: "1 message", "0 queues"."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
 def json_lines(documents: Sequence[dict[str, Any]]) -> None:
@@ -110,6 +168,12 @@ class Interrupt:
     def __exit__(self, *exception: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
+
+    def wait(self, seconds: float) -> None:
+        """Sleep. Return at most WAKE_S after a signal."""
+        end_s = time.monotonic() + seconds
+        while not self.asked and (left_s := end_s - time.monotonic()) > 0:
+            time.sleep(min(left_s, WAKE_S))  # Python goes on with a sleep after a signal
 
     def _ask(self, number: int, frame: FrameType | None) -> None:
         if self.asked:

@@ -68,7 +68,8 @@ def _ls(client: "Sns", options: argparse.Namespace) -> int:
     if options.json:
         json_lines(found)
     else:
-        table(["NAME", "SUBSCRIPTIONS", "PENDING", "ARN"], [list(topic.values()) for topic in found])
+        rows = [[topic["name"], topic["subscriptions"], topic["pending"]] for topic in found]
+        table(["NAME", "SUBSCRIPTIONS", "PENDING"], rows)
     return 0
 
 
@@ -92,8 +93,8 @@ def _show(client: "Sns", options: argparse.Namespace) -> int:
         print(f"{name}={one_line(value)}")
     for name, value in tags.items():
         print(f"tag {one_line(name)}={one_line(value)}")
-    names = ("Protocol", "Endpoint", "SubscriptionArn")
-    table(["PROTOCOL", "ENDPOINT", "SUBSCRIPTION"], [[each[name] for name in names] for each in subscriptions])
+    for each in subscriptions:  # no table: unsubscribe needs the whole ARN
+        print(f"subscription {each['SubscriptionArn']}\n  {each['Protocol']} {one_line(each['Endpoint'])}")
     return 0
 
 

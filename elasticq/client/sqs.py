@@ -74,7 +74,7 @@ class Sqs(GroupMethods):
         """Read messages without receiving them. Only elasticq has this action.
 
         Keywords: QueueUrl, FromSequence, Limit (1 to 1,000), MessageGroupId, SentFromMs, SentUntilMs, States. The
-        answer has Messages and NextSequence, which is None after the newest message.
+        answer has Messages, NextSequence (None after the newest message) and LastSequence (the newest one used).
         """
         return self._call("Peek", members, _decode_attributes)
 

@@ -185,10 +185,15 @@ class PeekedMessage(Struct, gc=False):
 
 
 class PeekResult(Result):
-    """A page of messages. ``next_sequence``: the start of the next page, None after the newest message."""
+    """A page of messages.
+
+    next_sequence: the start of the next page, None after the newest message. last_sequence: the newest sequence that
+    the queue has used, 0 without one.
+    """
 
     messages: list[PeekedMessage] = field(default_factory=list)
     next_sequence: int | None = None
+    last_sequence: int = 0
 
 
 class PrioritiesChangedResult(Result):

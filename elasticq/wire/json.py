@@ -230,7 +230,8 @@ def _message(message: ReceivedMessage) -> str:
 
 def _write_peeked(command: Command, result: PeekResult) -> bytes:
     messages = [_peeked(message) for message in result.messages]
-    return _encode_json({"Messages": messages, "NextSequence": result.next_sequence})
+    page = {"Messages": messages, "NextSequence": result.next_sequence, "LastSequence": result.last_sequence}
+    return _encode_json(page)
 
 
 def _peeked(message: PeekedMessage) -> dict[str, Any]:

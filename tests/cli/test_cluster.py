@@ -84,13 +84,13 @@ async def test_status_shows_a_line_per_member(trio: Trio, capsys: pytest.Capture
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "n2 is follower, ready"
     assert lines[1] == f"cluster {'c' * 16}  master n1  term 7  commit 120  applied 119"
-    assert lines[2] == "this member has not heard from a master for 4000 ms: the rest may be old"
+    assert lines[2] == "this member has not heard from a master for 4 s: the rest may be old"
     table = [line.split() for line in lines[4:]]
-    assert table[0] == ["NAME", "ROLE", "VOTER", "LINKED", "LAG", "PEERS", "SQS", "ADMIN", "MEMBER"]
-    assert table[1][:5] == ["n1", "master", "yes", "yes", "0"]
-    assert table[3] == ["n3", "follower", "yes", "no", "?", "10.0.0.3:9326", "http://10.0.0.3:9324", "-", IDS["n3"]]
-    columns = {line.index(IDS[name]) for name, line in zip(IDS, lines[5:], strict=True)}
-    assert columns == {lines[4].index("MEMBER")}
+    assert table[0] == ["NAME", "ROLE", "VOTER", "LINKED", "LAG", "MEMBER"]
+    assert table[1] == ["n1", "master", "yes", "yes", "0", IDS["n1"]]
+    assert table[3] == ["n3", "follower", "yes", "no", "?", IDS["n3"]]
+    assert table[4:6] == [[], ["NAME", "PEERS", "SQS", "ADMIN"]]
+    assert table[8] == ["n3", "10.0.0.3:9326", "http://10.0.0.3:9324", "-"]
 
 
 async def test_status_tells_what_is_wrong(trio: Trio, capsys: pytest.CaptureFixture[str]) -> None:
@@ -101,7 +101,7 @@ async def test_status_tells_what_is_wrong(trio: Trio, capsys: pytest.CaptureFixt
     told = capsys.readouterr().out
     assert "n2 is follower, not ready: read-only: 1 of 3\n" in told
     assert "cluster (none yet)  master (none)" in told
-    assert "2 acknowledged entries were discarded" in told
+    assert "though acknowledged: 2\n" in told
     assert "elasticq cluster replace n3\n" in told
 
 

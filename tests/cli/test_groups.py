@@ -81,7 +81,10 @@ def test_what_cannot_be_done_is_told(sqs: Sqs, run: Run) -> None:
     for _ in range(2):
         sqs.join_group(GroupName="workers", ConsumerName="twin")
     status, _, error = run("drain", "workers", "twin")
-    assert (status, error.startswith("elasticq: 2 consumers are named twin: give the id of one, ")) == (1, True)
+    assert (status, error.startswith("elasticq: several consumers (2) are named twin: give the id of one, ")) == (
+        1,
+        True,
+    )
     told = "elasticq: the group workers has no consumer twins, did you mean twin?\n"
     assert run("move", "workers", "w", "twins") == (1, "", told)
     status, _, error = run("set", "a b", "--prefix", "w")

@@ -165,7 +165,7 @@ def test_a_backup_is_restored_to_a_new_directory(tmp_path: Path, capsys: pytest.
         assert "stop the server first" in capsys.readouterr().err
         server.stop(signal.SIGKILL)
     assert main(["backup", original, file]) == 0
-    assert "1 messages" in capsys.readouterr().out
+    assert "messages: 1" in capsys.readouterr().out
     assert main(["backup", original, file]) == 1
     assert main(["restore", file, restored]) == 0
     assert main(["restore", file, restored]) == 1

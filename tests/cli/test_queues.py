@@ -71,7 +71,7 @@ def test_ls_tells_how_much_is_in_the_queues(run: Any, sqs: Sqs, queue: str) -> N
     status, out, _ = run("ls", queue)
     assert status == 0
     heads, row = out.splitlines()
-    assert heads.split() == ["NAME", "REGION", "VISIBLE", "IN", "FLIGHT", "DELAYED", "URL"]
+    assert heads.split() == ["NAME", "REGION", "VISIBLE", "IN", "FLIGHT", "DELAYED"]
     assert row.split()[:5] == [queue, "us-east-1", "1", "1", "1"]
     _, out, _ = run("ls", queue, "--json")
     assert json.loads(out) == {
@@ -99,10 +99,10 @@ def test_regions_are_told_apart_where_a_name_is_in_two(run: Any, sqs: Sqs, queue
     assert run("create", queue, *elsewhere)[0] == 0
     regions = [json.loads(run("ls", queue, "--json", *where)[1])["region"] for where in ((), elsewhere)]
     assert regions == ["us-east-1", "ap-south-2"]
-    assert run("export", queue, file)[2] == f"elasticq: 1 messages written of {queue} (us-east-1)\n"
-    assert run("import", queue, file, *elsewhere)[2] == f"elasticq: 1 messages imported into {queue} (ap-south-2)\n"
+    assert run("export", queue, file)[2] == f"elasticq: 1 message written of {queue} (us-east-1)\n"
+    assert run("import", queue, file, *elsewhere)[2] == f"elasticq: 1 message imported into {queue} (ap-south-2)\n"
     assert run("export", queue, "-", "--drain", *elsewhere)[2] == (
-        f"elasticq: 1 messages taken out of {queue} (ap-south-2)\n"
+        f"elasticq: 1 message taken out of {queue} (ap-south-2)\n"
     )
     assert run("delete", queue, "--yes", *elsewhere)[0] == 0
 
@@ -136,14 +136,14 @@ def test_reprioritise_changes_messages_by_ids_and_names_those_that_are_missing(
     name = f"urgent-{uuid4().hex}"
     assert run("create", name, "--attribute", "ElasticqOrder=priority")[0] == 0
     first, second = (run("send", name, body, "--priority", "4")[1].strip() for body in "ab")
-    assert run("reprioritise", name, "-5", second)[:2] == (0, "1 messages have the priority -5\n")
+    assert run("reprioritise", name, "-5", second)[:2] == (0, "1 message now with the priority -5\n")
     status, out, _ = run("peek", name)
-    assert (status, out.splitlines()[0].split()[-3:]) == (0, ["PARTITION", "PRIORITY", "BODY"])
+    assert (status, out.splitlines()[0].split()[-3:]) == (0, ["RECV", "PRIO", "BODY"])
     assert [line.split()[-2:] for line in out.splitlines()[1:]] == [["4", "a"], ["-5", "b"]]
     monkeypatch.setattr(sys, "stdin", io.StringIO(f"{first}\n\nnone\n"))
     status, out, err = run("reprioritise", name, "9", "--json")
     assert (status, json.loads(out)) == (1, {"priority": 9, "changed": [first], "not_found": ["none"]})
-    assert "1 messages are not in the queue: none" in err
+    assert "1 message not in the queue: none" in err
     assert [json.loads(line)["Priority"] for line in run("peek", name, "--json")[1].splitlines()] == [9, -5]
 
 
@@ -183,8 +183,8 @@ def test_scheduled_messages_are_sent_listed_moved_and_cancelled(run: Any, sqs: S
     assert run("reschedule", queue, "0", ids[0])[0] == 0
     assert sqs.receive_message(QueueUrl=url_of(sqs, queue))["Messages"][0]["Body"] == "b"
     status, out, err = run("cancel", queue, *ids)
-    assert (status, out) == (1, "1 messages are deleted\n")
-    assert f"1 messages do not wait in the queue: {ids[0]}" in err
+    assert (status, out) == (1, "1 message deleted\n")
+    assert f"1 message not waiting in the queue: {ids[0]}" in err
     assert run("scheduled", queue, "--json")[1] == ""
     assert run("send", queue, "x", "--deliver-at", "tomorrow")[0] == 2
 
@@ -192,13 +192,13 @@ def test_scheduled_messages_are_sent_listed_moved_and_cancelled(run: Any, sqs: S
 def test_purge_waits_until_nothing_is_left(run: Any, sqs: Sqs, queue: str) -> None:
     run("send", queue, "x")
     status, out, _ = run("purge", queue, "--yes")
-    assert (status, out) == (0, "purged about 1 messages\n")
+    assert (status, out) == (0, "purged about 1 message\n")
     assert bodies(sqs, queue) == []
 
 
 def test_delete_takes_the_queue_and_its_messages(run: Any, sqs: Sqs, queue: str) -> None:
     run("send", queue, "x")
-    assert run("delete", queue, "--yes") == (0, f"deleted {queue} with about 1 messages\n", "")
+    assert run("delete", queue, "--yes") == (0, f"deleted {queue} with about 1 message\n", "")
     with pytest.raises(SqsError, match="NonExistentQueue"):
         url_of(sqs, queue)
     status, out, err = run("delete", queue, "--yes")
@@ -448,7 +448,7 @@ def test_import_from_a_pipe_reads_it_once(
     writer.join(PATIENCE_S)
     assert (status, err.splitlines()) == (
         0,
-        ["elasticq: sending: 1 done", f"elasticq: 1 messages imported into {queue} (us-east-1)"],
+        ["elasticq: sending: 1 done", f"elasticq: 1 message imported into {queue} (us-east-1)"],
     )
     assert bodies(sqs, queue) == ["x"]
 

@@ -28,7 +28,7 @@ def test_a_topic_is_made_subscribed_to_shown_and_deleted(server: ElasticQ, run: 
     assert run("create", "news", "--attribute", "DisplayName=News") == (0, f"{topic.arn}\n", "")
     status, arn, _ = run("subscribe", "news", "jobs", "--raw", "--filter", '{"kind": ["a"]}', "--filter-body")
     assert status == 0
-    assert run("ls")[1].split() == ["NAME", "SUBSCRIPTIONS", "PENDING", "ARN", "news", "1", "0", topic.arn]
+    assert run("ls")[1].split() == ["NAME", "SUBSCRIPTIONS", "PENDING", "news", "1", "0"]
     shown = run("show", "news")[1]
     assert "DisplayName=News" in shown
     assert arn.strip() in shown
@@ -68,7 +68,7 @@ def test_a_line_that_is_refused_is_told(server: ElasticQ, run: Run, monkeypatch:
     refused = {"Successful": [{"Id": "0"}], "Failed": [{"Id": "1", "Code": "Throttled", "Message": "slow down"}]}
     monkeypatch.setattr("elasticq.client.Sns.publish_batch", lambda self, **members: refused)
     monkeypatch.setattr("sys.stdin", io.StringIO("a\nb\n"))
-    told = "elasticq: message 2 was refused: Throttled: slow down (1 others of its batch of 2 were accepted)\n"
+    told = "elasticq: message 2 was refused: Throttled: slow down (1 other of its batch of 2 accepted)\n"
     assert run("publish", "refusing") == (1, "", told)
 
 

@@ -37,7 +37,7 @@ def peek(state: State, call: Call, command: Peek, context: ExecutionContext) -> 
         raise QueueDoesNotExist
     limit = _limit(command)
     is_wanted = _filter(queue, command, context)
-    result = PeekResult()
+    result = PeekResult(last_sequence=queue.last_sequence)
     size_bytes = walked = 0
     for sequence in queue.issued.between(max(command.from_sequence or 0, 0), queue.last_sequence):
         if walked == WALK_MAX or len(result.messages) == limit:

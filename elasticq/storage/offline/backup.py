@@ -66,7 +66,7 @@ def backup(path: Path, file: Path) -> str:
     sync_file(partial)
     partial.rename(file)
     sync_directory(file.parent)
-    return "\n".join([*told, f"{file} holds everything up to index {label.applied_index}: {label.messages} messages"])
+    return "\n".join([*told, f"{file} holds everything up to index {label.applied_index}; messages: {label.messages}"])
 
 
 def restore(file: Path, path: Path) -> str:
@@ -89,7 +89,7 @@ def restore(file: Path, path: Path) -> str:
         raise DataError(f"{file} cannot be restored: {error}") from error
     finally:
         directory.close()
-    return f"{path} holds everything up to index {label.applied_index}: {label.messages} messages"
+    return f"{path} holds everything up to index {label.applied_index}; messages: {label.messages}"
 
 
 def _write(directory: DataDirectory, file: Path) -> _Written:

@@ -110,7 +110,7 @@ async def test_connection_goes_on_after_a_peek() -> None:
     await desk.ask(json_request("CreateQueue", {"QueueName": "orders"}))
     peek = json_request("Peek", {"QueueUrl": QUEUE_URL}, path=PEEK)
     answers = await desk.exchange(peek + peek, replies=2)
-    assert [answer.json() for answer in answers] == [{"Messages": [], "NextSequence": None}] * 2
+    assert [answer.json() for answer in answers] == [{"Messages": [], "NextSequence": None, "LastSequence": 0}] * 2
     await desk.close()
 
 
