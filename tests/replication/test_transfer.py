@@ -3,10 +3,12 @@
 import pytest
 
 from elasticq.replication import tracker
-from elasticq.replication.messages import Append, AppendReply, Join, Offer, PreVote, TimeoutNow
+from elasticq.replication.events import FellBehind
+from elasticq.replication.messages import Append, AppendReply, Join, Offer, PreVote, RequestVote, TimeoutNow
 from elasticq.replication.records import Base, Durable, Entry, Vote, Voter
+from elasticq.replication.replica import MASTER
 from elasticq.replication.tracker import LEARNER_SILENT_MS, PINNED_FACTOR
-from tests.replication.bench import TIMING, Bench
+from tests.replication.bench import TIMING, Bench, with_log
 
 
 @pytest.fixture(autouse=True)
@@ -188,3 +190,31 @@ def test_voters_at_the_place_of_the_rows_are_known_after_a_restart() -> None:
     log = [entry(1), Entry(2, 1, 1_000, b"", named), entry(3)]
     bench = Bench(Durable(Vote(1, None), log, applied_index=3))
     assert bench.replica.membership.committed_voters == named
+
+
+def with_holes(voters: tuple[str, ...] = ("a", "b", "c")) -> Bench:
+    """Return a member whose storage could not read some of its rows at the start."""
+    durable = with_log(1, 1, 1)
+    durable.is_whole = False
+    return Bench(durable, voters=voters)
+
+
+def test_member_with_holes_in_its_rows_asks_another_one_for_a_snapshot() -> None:
+    bench = with_holes()
+    assert [event for event in bench.events if isinstance(event, FellBehind)] == [FellBehind("b", 1)]
+    assert bench.replica.wanted == ("b", 1)
+
+
+def test_member_with_holes_in_its_rows_neither_stands_nor_votes() -> None:
+    bench = with_holes()
+    for _ in range(20):
+        bench.tick(TIMING.election_max_ms)
+    assert [message for message in bench.sent if isinstance(message, PreVote | RequestVote)] == []
+    assert not bench.pre_vote("b", 2, last=(9, 1)).granted
+    assert not bench.request_vote("b", 2, last=(9, 1)).granted
+
+
+def test_member_alone_with_holes_in_its_rows_continues_with_the_rest() -> None:
+    bench = with_holes(voters=("a",))
+    assert bench.replica.is_whole
+    assert bench.replica.role == MASTER

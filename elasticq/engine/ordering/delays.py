@@ -14,12 +14,15 @@ from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 from typing import Final
 
+from elasticq.engine.stored.delivery_rows import UNTOUCHED, Row
+
 CHUNK_MAX: Final = 1_024
 NEAR_AT_ONCE: Final = 64  # messages of a chunk that become near together, so that each costs a small part of a scan
 NEVER: Final = 1 << 62
 CHUNK_BYTES: Final = 160  # approximate size of a chunk without its arrays
 ENTRY_BYTES: Final = 128  # approximate size of a heap entry: a tuple and two numbers
 OVER: Final = 1  # the lowest bit of a stored time; the bits above it hold the time
+LATER_MAX: Final = 64  # places by which ``enter`` moves a message ahead; only a roll-back needs more
 _STALE_MIN: Final = 64
 
 
@@ -294,20 +297,41 @@ class Delays:
 # --- messages that are due ---------------------------------------------------------------
 
 
-def may_follow(known: OrderedDict[int, int], sequence: int, due_ms: int, *, was_received: bool) -> bool:
-    """Return whether a message may be appended to ``known``, which maps messages to the times they became available.
+def enter(known: OrderedDict[int, int], sequence: int, due_ms: int, rows: dict[int, Row]) -> bool:
+    """Add a message that is available since ``due_ms`` to ``known``, which maps messages to such times.
 
-    Delays that end together are ordered by sequence. Visibility timeouts that end together keep their order of arrival,
-    because a grace may have moved them to the same end.
+    The order is that of ``sorted_again``, so it follows from the rows alone, and a start or a roll-back keeps it.
+    Return False if the message belongs more than LATER_MAX places ahead of the end, where it was added. Then the caller
+    must call ``sorted_again`` before it reads the order.
     """
-    if not known:
-        return True
-    last = next(reversed(known))
-    return due_ms > known[last] or (due_ms == known[last] and (was_received or sequence > last))
+    place = _place(sequence, due_ms, rows)
+    later: list[int] = []
+    is_near = True
+    for other in reversed(known):
+        other_ms = known[other]
+        if other_ms < due_ms or _place(other, other_ms, rows) < place:
+            break
+        if len(later) == LATER_MAX:
+            is_near = False
+            break
+        later.append(other)
+    known[sequence] = due_ms
+    if is_near:
+        for other in reversed(later):
+            known.move_to_end(other)
+    return is_near
 
 
-def sorted_again(known: OrderedDict[int, int], *, was_received: bool) -> OrderedDict[int, int]:
-    """Return ``known`` in the order that ``may_follow`` defines. A roll-back may have broken that order."""
-    if was_received:
-        return OrderedDict(sorted(known.items(), key=lambda item: item[1]))
-    return OrderedDict(sorted(known.items(), key=lambda item: (item[1], item[0])))
+def sorted_again(known: OrderedDict[int, int], rows: dict[int, Row]) -> OrderedDict[int, int]:
+    """Return ``known`` by the times since which the messages are available.
+
+    A grace moves deadlines to the same end; these messages are ordered by their deadlines. Of messages with the same
+    deadline, those with the fewest receives come first, so one that always fails does not precede them. Then the
+    sequence decides.
+    """
+    return OrderedDict(sorted(known.items(), key=lambda item: _place(item[0], item[1], rows)))
+
+
+def _place(sequence: int, due_ms: int, rows: dict[int, Row]) -> tuple[int, int, int, int]:
+    row = rows.get(sequence, UNTOUCHED)
+    return due_ms, row.visible_at_ms, row.receive_count, sequence

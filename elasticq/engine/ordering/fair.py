@@ -149,7 +149,7 @@ class FairOrder(StandardOrder):
             return super()._put_back(sequence, due_ms, was_received)
         if was_received:
             tenant.in_flight -= 1
-        tenant.put_back(sequence, due_ms, was_received)
+        tenant.put_back(sequence, due_ms, was_received, self._rows)
         self._line_up(tenant)
         return True
 
@@ -198,7 +198,7 @@ class FairOrder(StandardOrder):
 
     def _waiting(self, tenant: Tenant) -> Iterator[Next]:
         """Return an iterator over the messages of a tenant that can be delivered, in their order."""
-        tenant.sort()
+        tenant.sort(self._rows)
         return self._in_turn(self._since(tenant, tenant.due or {}), tenant.returned or {}, tenant.last_turns)
 
     def _in_turn(self, fresh: Iterator[Next], returned: Mapping[int, int], turns: int) -> Iterator[Next]:

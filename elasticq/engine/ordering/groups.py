@@ -11,7 +11,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Final, Generic, TypeVar
 
-from elasticq.engine.ordering.delays import may_follow, sorted_again
+from elasticq.engine.ordering.delays import enter, sorted_again
+from elasticq.engine.stored.delivery_rows import Row
 
 CHUNK_BITS: Final = 8
 _OFFSETS: Final = (1 << CHUNK_BITS) - 1
@@ -185,7 +186,7 @@ class Tenant(Counted):
         super().reset(name)
         self.last_turns = 0
 
-    def put_back(self, sequence: int, due_ms: int, was_received: bool) -> None:
+    def put_back(self, sequence: int, due_ms: int, was_received: bool, rows: dict[int, Row]) -> None:
         """Store that the message is available since ``due_ms``, because its visibility timeout or its delay ended."""
         known = self.returned if was_received else self.due
         if known is None:
@@ -194,9 +195,7 @@ class Tenant(Counted):
                 self.returned = known
             else:
                 self.due = known
-        elif not may_follow(known, sequence, due_ms, was_received=was_received):
-            self._is_sorted = False  # a roll-back restored an old deadline
-        known[sequence] = due_ms
+        self._is_sorted &= enter(known, sequence, due_ms, rows)
 
     def take_back(self, sequence: int, was_received: bool) -> None:
         """Remove a message that ``put_back`` stored."""
@@ -209,14 +208,14 @@ class Tenant(Counted):
             else:
                 self.due = None
 
-    def sort(self) -> None:
+    def sort(self, rows: dict[int, Row]) -> None:
         """Sort the returned and the due messages by the times since which they are available."""
         if self._is_sorted:
             return
         if self.returned is not None:
-            self.returned = sorted_again(self.returned, was_received=True)
+            self.returned = sorted_again(self.returned, rows)
         if self.due is not None:
-            self.due = sorted_again(self.due, was_received=False)
+            self.due = sorted_again(self.due, rows)
         self._is_sorted = True
 
 

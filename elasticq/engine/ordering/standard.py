@@ -38,7 +38,7 @@ from elasticq.engine.ordering.contract import (
     passed,
 )
 from elasticq.engine.ordering.counts import Counts
-from elasticq.engine.ordering.delays import NEVER, may_follow, sorted_again
+from elasticq.engine.ordering.delays import NEVER, enter, sorted_again
 from elasticq.engine.ordering.schedule import DELIVER_AT, ahead_ms_max, deliver_at_ms
 from elasticq.engine.ordering.shares import Stored
 from elasticq.engine.stored import contents
@@ -169,10 +169,10 @@ class StandardOrder(Order):
 
     def advance(self, now_ms: int) -> None:
         heap, deadlines = self._heap, self._deadlines
-        due: list[tuple[int, int, int, bool]] = []  # sorted by the deadlines of the rows, without the grace
+        due: list[tuple[int, int, int, int, bool]] = []  # by deadline without the grace, receive count and sequence
         if self._delays.next_ms <= now_ms:
             due += [
-                (due_ms, sequence, due_ms, False) for due_ms, sequence in self._delays.take_due(now_ms, ADVANCED_MAX)
+                (due_ms, 0, sequence, due_ms, False) for due_ms, sequence in self._delays.take_due(now_ms, ADVANCED_MAX)
             ]
         left = ADVANCED_MAX
         while left and heap and heap[0][0] <= now_ms:
@@ -187,23 +187,20 @@ class StandardOrder(Order):
                 heappush(heap, (due_ms, sequence))
                 continue
             del deadlines[sequence]
-            due.append((deadline_ms, sequence, due_ms, True))
+            due.append((deadline_ms, row.receive_count, sequence, due_ms, True))
         if not deadlines:
             self._deadlines, self._heap = {}, []  # all stale; an emptied dict keeps its largest capacity
         due.sort()
         is_in_order = True
-        for _, sequence, due_ms, was_received in due:
+        for _, _, sequence, due_ms, was_received in due:
             is_in_order &= self._put_back(sequence, due_ms, was_received)
         if not is_in_order:  # a roll-back restored old deadlines
-            self._returned = sorted_again(self._returned, was_received=True)
-            self._due = sorted_again(self._due, was_received=False)
+            self._returned = sorted_again(self._returned, self._rows)
+            self._due = sorted_again(self._due, self._rows)
 
     def _put_back(self, sequence: int, due_ms: int, was_received: bool) -> bool:
-        """Store that the message is available since ``due_ms``. Return False if that breaks the order of its set."""
-        known = self._returned if was_received else self._due
-        is_newest = may_follow(known, sequence, due_ms, was_received=was_received)
-        known[sequence] = due_ms
-        return is_newest
+        """Store that the message is available since ``due_ms``. Return False if its set must be sorted again."""
+        return enter(self._returned if was_received else self._due, sequence, due_ms, self._rows)
 
     def choose(self, now_ms: int, limit: int, sent_after_ms: int) -> list[int]:
         """Choose as ``Order.choose`` does: returned and never-received messages by turns."""

@@ -250,6 +250,19 @@ def test_a_drained_consumer_gives_all_back_and_gets_nothing(desk: GroupDesk) -> 
         desk.do(g.ElasticqMoveResource("g", "q-00000", first.consumer_id))
 
 
+def test_newest_assignments_move_first(desk: GroupDesk) -> None:
+    """ADR 0031. A consumer keeps the resources that it has held for the longest time."""
+    desk.group("h", queue_name_prefix="h-")
+    view = desk.join("h")
+    for name in ("h-3", "h-1", "h-2", "h-0"):  # assigned one by one, so their tokens are in this order
+        desk.create(name)
+        desk.sweep_groups()
+    desk.join("h")
+    view = desk.beat(view)
+    assert [each.resource for each in view.assigned] == ["h-3", "h-1"]
+    assert {each.resource for each in view.revoking} == {"h-2", "h-0"}
+
+
 def test_a_delay_gathers_joins_into_one_sharing_out(desk: GroupDesk) -> None:
     desk.do(g.ElasticqSetGroup("g", rebalance_delay_ms=3_000))
     desk.wait(3)

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from elasticq.engine.ordering.delays import CHUNK_MAX, NEAR_AT_ONCE, NEVER, Delays, may_follow, sorted_again
+from elasticq.engine.ordering.delays import CHUNK_MAX, LATER_MAX, NEAR_AT_ONCE, NEVER, Delays, enter, sorted_again
+from elasticq.engine.stored.delivery_rows import Row
 
 BASE = 5 << 40
 ALL = 1 << 40
@@ -181,13 +182,23 @@ def test_one_removed_twice_is_a_broken_invariant() -> None:
         delays.add(BASE, 6)
 
 
-def test_delays_that_ended_together_stand_by_sequence_and_timeouts_as_they_came() -> None:
-    known = OrderedDict([(5, 10), (7, 20)])
-    assert may_follow(OrderedDict(), 1, 1, was_received=False)
-    assert may_follow(known, 8, 20, was_received=False)
-    assert not may_follow(known, 6, 20, was_received=False)
-    assert may_follow(known, 6, 20, was_received=True)
-    assert not may_follow(known, 8, 19, was_received=True)
-    known |= {6: 20, 4: 10}
-    assert list(sorted_again(known, was_received=False)) == [4, 5, 6, 7]
-    assert list(sorted_again(known, was_received=True)) == [5, 4, 7, 6]
+def test_messages_available_at_the_same_time_are_ordered_by_deadline_receives_and_sequence() -> None:
+    rows = {5: Row(9, 1), 7: Row(20, 1), 6: Row(20, 1), 4: Row(10, 1), 8: Row(19, 1), 9: Row(20, 1, 2)}
+    due_ms = {5: 10, 7: 20, 6: 20, 4: 10, 8: 20, 9: 20}
+    known = OrderedDict[int, int]()
+    assert all(enter(known, sequence, due_ms[sequence], rows) for sequence in (5, 9, 7, 8, 6, 4))
+    assert list(known) == [5, 4, 8, 6, 7, 9]
+    assert list(sorted_again(OrderedDict(due_ms), rows)) == list(known)
+
+
+def test_messages_that_were_never_received_are_ordered_by_sequence() -> None:
+    known = OrderedDict[int, int]()
+    assert all(enter(known, sequence, 20, {}) for sequence in (7, 8, 6))
+    assert list(known) == [6, 7, 8]
+
+
+def test_message_far_from_its_place_is_added_at_the_end_until_all_are_sorted() -> None:
+    known = OrderedDict((sequence, 20) for sequence in range(1, LATER_MAX + 2))
+    assert not enter(known, 0, 20, {})
+    assert next(reversed(known)) == 0
+    assert next(iter(sorted_again(known, {}))) == 0

@@ -5,10 +5,13 @@ import json
 import pytest
 
 from elasticq.engine.actions.receive import returned
+from elasticq.engine.redrive.dead_letters import choose
 from elasticq.engine.stored import mutations as m
+from elasticq.engine.stored.contents import stored_bytes
 from elasticq.engine.sweep import Sweeper
 from elasticq.engine.writers.contract import Undo, roll_back
 from elasticq.model import commands as c
+from elasticq.model import limits
 from elasticq.model.errors import InvalidParameterValue, QueueDoesNotExist, QueueNameExists
 from elasticq.model.results import ReceivedMessage, ReceiveMessageResult
 from tests.engine.desk import ENDPOINT, START_MS, Desk
@@ -347,3 +350,15 @@ def test_undeliverable_receive_before_the_move_does_not_count(desk: Desk) -> Non
         assert len(messages) == 1
         desk.write(returned(desk.state, ReceiveMessageResult(messages), desk.context.now_ms))
     assert desk.counts("dlq")[0] == 0
+
+
+@pytest.mark.parametrize(("excess_bytes", "moved"), [(0, 5), (1, 4)])
+def test_dead_letters_beyond_the_bytes_of_an_entry_wait_for_the_next(desk: Desk, excess_bytes: int, moved: int) -> None:
+    for _ in range(4):
+        desk.send("x" * limits.BODY_BYTES_MAX)
+    filled_bytes = sum(map(stored_bytes, desk.queue().contents.values()))
+    overhead_bytes = filled_bytes // 4 - limits.BODY_BYTES_MAX
+    desk.send("y" * (limits.BURIED_BYTES_MAX - filled_bytes - overhead_bytes + excess_bytes))
+    now_ms, sequences, ones = desk.context.now_ms, list(desk.queue().contents), [1] * 5
+    desk.write([m.MessagesReceived(desk.queue().id, now_ms, now_ms, sequences, ones, [2] * 5, [now_ms] * 5)])
+    assert choose(desk.state, desk.queue(), 10, now_ms) == ([], sequences[:moved])

@@ -77,6 +77,20 @@ def test_a_retry_of_a_forwarded_batch_is_answered_as_the_first(forwards: dict[st
     assert bodies(desk, "audit") == [(sent.message_id, sent.id) for sent in first.successful]
 
 
+def test_largest_message_goes_into_the_queue_and_five_copies_but_not_into_a_sixth() -> None:
+    desk = Desk()
+    for number in range(5, -1, -1):
+        declare(desk, f"copy{number}", copy_to=f"copy{number + 1}" if number < 5 else "")
+    declare(desk, "fits", copy_to="copy1")
+    declare(desk, "jobs", copy_to="copy0")
+    body = "x" * limits.BODY_BYTES_MAX
+    desk.send(body, url="fits")
+    assert [desk.counts(f"copy{number}")[0] for number in range(6)] == [0, 1, 1, 1, 1, 1]
+    with pytest.raises(InvalidParameterValue):
+        desk.send(body, url="jobs")
+    assert desk.counts("jobs") == desk.counts("copy0") == (0, 0, 0)
+
+
 def test_a_message_goes_on_through_several_queues() -> None:
     desk = Desk()
     for name in ("end", "first_copy", "second_copy"):

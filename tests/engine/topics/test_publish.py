@@ -201,6 +201,13 @@ def test_raw_message_with_more_attributes_than_a_queue_takes_is_a_failed_deliver
     assert len(json.loads(desk.bodies()[0])["MessageAttributes"]) == 11
 
 
+def test_raw_message_with_as_many_attributes_as_a_queue_takes_is_delivered(desk: TopicDesk) -> None:
+    desk.create("raw")
+    desk.subscribe("raw", RawMessageDelivery="true")
+    desk.publish("ten", message_attributes={f"a{number}": attribute("v") for number in range(10)})
+    assert desk.bodies("raw") == ["ten"]
+
+
 # --- an SDK's retry -----------------------------------------------------------------------
 
 
