@@ -19,6 +19,9 @@ from elasticq.spark.options import Connection, OptionError
 
 Client = Any  # has the methods, keywords and answers of boto3's client
 THROTTLED: Final = frozenset(["RequestThrottled", "ThrottlingException", "Throttling", "TooManyRequestsException"])
+# Where there are other servers, one of them is asked soon. A receive may take READ_S more than its wait.
+CONNECT_S: Final = 3.0
+READ_S: Final = 20.0
 PAUSE_S_FIRST: Final = 0.05
 PAUSE_S_MAX: Final = 5.0
 NO_KEY: Final = ("NoCredentialsError", "PartialCredentialsError", "ProfileNotFound", "NoRegionError")
@@ -48,9 +51,19 @@ def on_elasticq(connection: Connection) -> bool:
 
     A process asks an endpoint once, and never asks AWS.
     """
-    if not connection.endpoint:
+    if not connection.servers:
         return False
-    return bool(persist(lambda: is_elasticq(connection.endpoint), connection.retry_seconds))
+    return bool(persist(lambda: _answer_of_any(connection.servers), connection.retry_seconds))
+
+
+def _answer_of_any(servers: tuple[str, ...]) -> bool:
+    """Return whether the first server that answers is elasticq. Raise Unreachable if none answers."""
+    for server in servers[:-1]:
+        try:
+            return is_elasticq(server)
+        except Unreachable:
+            continue
+    return is_elasticq(servers[-1])
 
 
 def persist(
@@ -84,16 +97,27 @@ def may_pass(error: Exception) -> bool:
 
 def _light(connection: Connection) -> Sqs:
     given = Credentials(connection.access_key_id, connection.secret_access_key, connection.session_token)
+    servers = connection.servers or ("",)
+    patience = {"connect_s": CONNECT_S, "read_s": READ_S} if len(servers) > 1 else {}
     try:
-        return Sqs(
-            connection.endpoint,
-            connection.region,
-            given if connection.access_key_id else None,
-            profile=connection.profile,
-            retry_s=connection.retry_seconds,
-        )
+        clients = [
+            Sqs(
+                server,
+                connection.region,
+                given if connection.access_key_id else None,
+                profile=connection.profile,
+                retry_s=connection.retry_seconds,
+                **patience,
+            )
+            for server in servers
+        ]
     except (LookupError, ValueError) as error:
         raise OptionError(str(error)) from error
+    if len(clients) == 1:
+        return clients[0]
+    from elasticq.spark.anywhere import Anywhere
+
+    return Anywhere(clients)
 
 
 class Boto3:
@@ -102,6 +126,11 @@ class Boto3:
     def __init__(self, connection: Connection) -> None:
         self._retry_s = connection.retry_seconds
         self._client = _boto3_client(connection)
+        if len(connection.servers) > 1:
+            from elasticq.client.patient import wrap
+
+            self._client = wrap(self._client, endpoints=connection.servers, max_wait_s=self._retry_s)
+            self._retry_s = 0.0  # the wrapper retries, at all servers
 
     def __getattr__(self, method: str) -> Callable[..., Any]:
         call = getattr(self._client, method)
@@ -121,6 +150,7 @@ def _boto3_client(connection: Connection) -> Any:
         from botocore.exceptions import BotoCoreError
     except ImportError as error:
         raise OptionError("boto3 is not installed here: pip install boto3, or option client=light") from error
+    several = len(connection.servers) > 1
     try:
         session = boto3.Session(
             profile_name=connection.profile or None,
@@ -134,7 +164,11 @@ def _boto3_client(connection: Connection) -> Any:
             endpoint_url=connection.endpoint or None,
             region_name=session.region_name or ("us-east-1" if connection.endpoint else None),
             # botocore's own attempts repeat the invocation id, by which elasticq recognises a repeated send.
-            config=Config(retries={"mode": "standard", "total_max_attempts": 5}, max_pool_connections=32),
+            config=Config(
+                retries={"mode": "standard", "total_max_attempts": 1 if several else 5},
+                max_pool_connections=32,
+                **({"connect_timeout": CONNECT_S, "read_timeout": READ_S} if several else {}),
+            ),
         )
     except (BotoCoreError, ValueError) as error:
         raise OptionError(str(error)) from error

@@ -6,12 +6,31 @@ texts with case-insensitive names, and ``parse`` turns them into the dataclass.
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields, replace
 from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
-# Spark's own options, which it passes to sources and sinks together with the user's.
-SPARKS_OWN: Final = frozenset(["checkpointlocation", "path", "outputmode", "triggertype", "triggerinterval"])
+CHECKPOINT: Final = "checkpointlocation"
+# Names that users know from Spark's other sources, in lower case, and what to use here.
+ELSEWHERE: Final = {
+    "maxoffsetspertrigger": "use maxMessagesPerTrigger",
+    "minoffsetspertrigger": "use minMessagesPerTrigger",
+    "maxfilespertrigger": "use maxMessagesPerTrigger",
+    "kafka.bootstrap.servers": "use endpoints",
+    "subscribe": "use queueName",
+    "subscribepattern": "use queuePrefix",
+    "topic": "use queueName",
+    "streamname": "use queueName",
+    "endpointurl": "use endpoint",
+    "includeheaders": "use includeAttributes",
+    "maxfetchrecordspershard": "use pageSize",
+    "awsaccesskeyid": "use accessKeyId",
+    "awssecretkey": "use secretAccessKey",
+    "startingoffsets": "a queue has no offsets, a new query begins with the messages that wait",
+    "startingposition": "a queue has no offsets, a new query begins with the messages that wait",
+    "endingoffsets": "use endingMode",
+    "failondataloss": "a committed message is gone, and no other can be lost",
+}
 TRUE: Final = frozenset(["true", "1", "yes", "on"])
 FALSE: Final = frozenset(["false", "0", "no", "off"])
 UNITS_S: Final = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -82,6 +101,15 @@ def seconds(least: float, most: float) -> Callable[[str], float]:
     return parse_seconds
 
 
+def addresses(value: str) -> str:
+    """Parse addresses of servers, separated by commas. Return them without spaces."""
+    found = [each.strip().rstrip("/") for each in value.split(",") if each.strip()]
+    for each in found:
+        if urlsplit(each).scheme not in ("http", "https") or not urlsplit(each).hostname:
+            raise ValueError("addresses such as http://n1:9324,http://n2:9324")
+    return ",".join(found)
+
+
 def option(parse_value: Callable[[str], Any], default: Any, about: str, *, secret: bool = False) -> Any:
     """Return a dataclass field for an option.
 
@@ -102,6 +130,9 @@ class Connection:
     """The endpoint, the region and the credentials of a client. It is the key under which clients are kept."""
 
     endpoint: str = option(text, "", "address of the server; AWS's own for the region if it is not given")
+    endpoints: str = option(
+        addresses, "", "addresses of a cluster's members, separated by commas; a call uses one that answers"
+    )
     region: str = option(text, "", "AWS region; by default that of the environment or the profile")
     profile: str = option(text, "", "profile of the AWS configuration files")
     access_key_id: str = option(text, "", "key; by default the one that boto3 finds")
@@ -111,6 +142,12 @@ class Connection:
     retry_seconds: float = option(
         seconds(0, 3600), 120.0, "how long to retry a call after 503, throttling or no answer"
     )
+
+
+    @property
+    def servers(self) -> tuple[str, ...]:
+        """Return the addresses of all servers, the endpoint first; () for AWS's own endpoint."""
+        return tuple(dict.fromkeys(each for each in (self.endpoint, *self.endpoints.split(",")) if each))
 
 
 @dataclass(frozen=True)
@@ -196,9 +233,21 @@ def parse(kind: type[T], options: Mapping[str, str]) -> T:
     for key, value in given.items():
         if key in known:
             values[known[key].name] = _value(known[key], value)
-        elif key not in SPARKS_OWN:
+        elif key not in sparks_own():
             raise OptionError(_unknown(key, (name_of(each) for each in known.values())))
     return kind(**values)
+
+
+def sparks_own() -> frozenset[str]:
+    """Return the names, in lower case, of the options that Spark passes to a sink or source together with the user's.
+
+    They are what a query of this version of Spark can be started with, such as queryName, and the checkpoint's place.
+    """
+    from inspect import signature
+
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+    return frozenset([CHECKPOINT, *(name.lower() for name in signature(DataStreamWriter.start).parameters)])
 
 
 def _value(known: "Field[Any]", value: str) -> Any:
@@ -210,6 +259,8 @@ def _value(known: "Field[Any]", value: str) -> Any:
 
 
 def _unknown(key: str, names: Iterable[str]) -> str:
+    if key in ELSEWHERE:
+        return f"format sqs has no option {key!r}: {ELSEWHERE[key]}"
     from difflib import get_close_matches
 
     spelling = {name.lower(): name for name in names}
@@ -224,7 +275,8 @@ Q = TypeVar("Q", bound=Queue)
 def parse_queue(kind: type[Q], options: Mapping[str, str]) -> Q:
     """Return the options as a ``kind`` that names a queue or queues.
 
-    ``load(path)`` may name the queue. Without the option endpoint, the queue's URL or the environment gives it.
+    ``load(path)`` may name the queue. Without the option endpoint, the queue's URL, the first of
+    endpoints or the environment gives it.
     Raise OptionError unless exactly one of queueUrl, queueName and queuePrefix is given, or as ``parse`` does.
     """
     merged = {key.lower(): value for key, value in options.items() if value is not None}
@@ -238,14 +290,21 @@ def parse_queue(kind: type[Q], options: Mapping[str, str]) -> Q:
     url = merged.get("queueurl", "").strip()
     if url and (urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname):
         raise OptionError(f"option queueUrl: {url!r} is no URL; is it meant as queueName?")
-    merged.setdefault("endpoint", _endpoint(url))
-    return parse(kind, merged)
+    options_given = parse(kind, merged)
+    if options_given.endpoint:
+        return options_given
+    return replace(options_given, endpoint=_endpoint(url) or options_given.endpoints.partition(",")[0] or _usual())
 
 
 def _endpoint(queue_url: str) -> str:
-    """Return the endpoint in a queue's URL; for an AWS URL or none, that of boto3's environment variables, or ""."""
+    """Return the endpoint in a queue's URL; for an AWS URL or none, ""."""
     parts = urlsplit(queue_url)
     host = parts.hostname or ""
     if host and not host.endswith((".amazonaws.com", ".amazonaws.com.cn")):
         return f"{parts.scheme}://{parts.netloc}"
+    return ""
+
+
+def _usual() -> str:
+    """Return the endpoint of boto3's environment variables, or ""."""
     return os.environ.get("AWS_ENDPOINT_URL_SQS") or os.environ.get("AWS_ENDPOINT_URL") or ""

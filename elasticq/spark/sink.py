@@ -141,10 +141,13 @@ def settings_of(options: Mapping[str, str], rows_name_queues: bool) -> Write:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A queue to send to. takes_ids: whether it recognises a repeated message by its deduplication id."""
+    """A queue to send to.
+
+    takes_ids: whether it recognises a repeated message by its deduplication id; None: the key may not read that.
+    """
 
     url: str
-    takes_ids: bool
+    takes_ids: bool | None
 
     @classmethod
     def find(cls, settings: Queue, queue: str) -> "Target":
@@ -161,7 +164,7 @@ class Target:
         except SqsError as error:
             if "AccessDenied" not in error.code:
                 raise OptionError(f"queue {queue}: {error.code}: {error.message}") from error
-            attributes = {}  # the key may have the right to send only
+            return cls(url, None)  # the key may have the right to send only
         return cls(url, int(attributes.get(WINDOW, "0")) > 0)
 
 
@@ -204,6 +207,8 @@ class Task:
                     raise BadRow("a FIFO queue needs messageGroupId")
                 if target.takes_ids and "MessageDeduplicationId" not in message.entry:
                     message.entry["MessageDeduplicationId"] = ids.of(message.entry)
+                elif target.takes_ids is False:  # for example, a row that was read from a FIFO queue
+                    message.entry.pop("MessageDeduplicationId", None)
             except BadRow as error:
                 self._bad(row, error)
                 continue

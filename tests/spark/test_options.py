@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from elasticq.spark.options import Connection, OptionError, Read, name_of, parse, parse_queue
+from elasticq.spark.sink import Write
 
 
 def test_names_are_case_insensitive() -> None:
@@ -99,3 +100,26 @@ def test_every_option_of_a_connection_is_one_of_reading() -> None:
 def test_every_option_is_in_the_documentation() -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "spark.md").read_text()
     assert [name_of(known) for known in fields(Read) if f"`{name_of(known)}`" not in page] == []
+
+
+def test_what_a_query_is_started_with_is_no_option_of_ours() -> None:
+    assert parse(Write, {"queryName": "a", "outputMode": "append", "checkpointLocation": "b"}) == Write()
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("maxOffsetsPerTrigger", "use maxMessagesPerTrigger"), ("subscribe", "use queueName")]
+)
+def test_an_option_of_kafka_gets_ours(name: str, said: str) -> None:
+    with pytest.raises(OptionError, match=said):
+        parse(Read, {name: "7"})
+
+
+def test_the_first_of_the_endpoints_serves_a_queue_that_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://usual:1")
+    options = parse_queue(Read, {"queueName": "a", "endpoints": "http://n1:1/, http://n2:1"})
+    assert (options.endpoint, options.servers) == ("http://n1:1", ("http://n1:1", "http://n2:1"))
+    options = parse_queue(Read, {"queueUrl": "http://n3:1/0/a", "endpoints": "http://n1:1"})
+    assert options.connection.servers == ("http://n3:1", "http://n1:1")
+    with pytest.raises(OptionError, match=r"addresses such as http://n1:9324,http://n2:9324"):
+        parse(Read, {"endpoints": "n1:9324"})
+    assert parse_queue(Read, {"queueName": "a"}).endpoint == "http://usual:1"

@@ -110,6 +110,15 @@ def test_rows_name_their_queues_and_what_cannot_be_sent_is_in_the_rejects(
     assert "NonExistentQueue" in rejected["c"][1]
 
 
+def test_rows_of_a_fifo_queue_go_to_a_standard_queue(
+    spark: Any, elasticq_server: Server, make_queue: Callable[..., str]
+) -> None:
+    fifo, standard = make_queue(elasticq_server, ".fifo"), make_queue(elasticq_server)
+    write(spark.createDataFrame([("a", "g")], "body string, messageGroupId string"), fifo)
+    write(spark.read.format("sqs").load(fifo), standard)
+    assert bodies(elasticq_server.drain(standard)) == ["a"]
+
+
 def test_a_message_that_cannot_be_sent_fails_the_write_when_there_is_no_reject_path(
     spark: Any, elasticq_server: Server, make_queue: Callable[..., str]
 ) -> None:
@@ -130,7 +139,7 @@ def test_a_stream_sends_each_row_once_though_its_last_batch_runs_again(
     def run() -> None:
         frame = spark.readStream.schema("body string, messageGroupId string").json(str(source))
         stream = frame.writeStream.format("sqs").option("checkpointLocation", str(checkpoint))
-        query = stream.trigger(availableNow=True).start(url)
+        query = stream.trigger(availableNow=True).outputMode("append").queryName("to_sqs").start(url)
         query.awaitTermination()
         assert query.exception() is None
 
