@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from elasticq.spark.clients import connect
+from elasticq.spark.consuming import computed
 from elasticq.spark.options import Connection, OptionError, Queue, parse_queue
 from elasticq.spark.pages import batching, pages_for
 
@@ -31,8 +32,7 @@ def ack(frame: "DataFrame", **options: Any) -> "DataFrame":
         raise OptionError(f"column {missing[0]} is needed: read with ackMode=none and keep queue and receiptHandle")
     given = {name.replace("_", ""): str(value) for name, value in options.items() if value is not None}
     connection = parse_queue(Queue, {**given, "queueName": "-"}).connection  # no queue is named: the rows do that
-    deleted = frame.select(*NEEDED).mapInArrow(Deleting(connection), COUNTS_SCHEMA)
-    return frame.sparkSession.createDataFrame(deleted.toArrow())
+    return computed(frame.sparkSession, frame.select(*NEEDED).mapInArrow(Deleting(connection), COUNTS_SCHEMA))
 
 
 def for_each_batch_delete(

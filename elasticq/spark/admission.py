@@ -1,12 +1,15 @@
 """The number of messages of the next batch, by backlog, limits, rate, minimum and the target of availableNow."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
 
 from elasticq.spark.offsets import Part
-from elasticq.spark.options import Read
+from elasticq.spark.options import PARTITIONS_DEFAULT, Read
 from elasticq.spark.queues import Backlog
 
-RATE_SAVED_S = 60  # after a longer idle time, a batch still gets the messages of a minute only
+MESSAGES_A_TASK: Final = 5_000  # about 100 ms of CPU
+RATE_SAVED_S: Final = 60  # after a longer idle time, a batch still gets the messages of a minute only
 
 
 class Admission:
@@ -75,8 +78,28 @@ class Admission:
         return int(rate * min(passed_s, RATE_SAVED_S))
 
 
+@dataclass(frozen=True, slots=True)
+class Tasks:
+    """The number of tasks of a batch.
+
+    count: for all queues together. of_fifo: for a FIFO queue. A task locks the groups that it reads, so the other tasks
+    of the queue find little.
+    """
+
+    count: int
+    of_fifo: int
+
+
+def tasks_of(options: Read, messages: int) -> Tasks:
+    """Return the tasks for so many messages: ``partitions``, or at least ``minPartitions`` and more by the backlog."""
+    if options.partitions:
+        return Tasks(options.partitions, options.partitions)
+    by_backlog = -(-messages // MESSAGES_A_TASK)
+    return Tasks(max(options.min_partitions or PARTITIONS_DEFAULT, by_backlog), options.min_partitions or 1)
+
+
 def divided(
-    backlogs: Sequence[tuple[str, Backlog]], messages: int, partitions: int, share_messages_max: int
+    backlogs: Sequence[tuple[str, Backlog]], messages: int, wanted: Tasks, share_messages_max: int
 ) -> tuple[Part, ...]:
     """Divide a batch among its queues, in proportion to their backlogs. Each queue with a backlog gets a task.
 
@@ -87,6 +110,7 @@ def divided(
     parts: list[Part] = []
     for url, count in waiting:
         taken = max(1, messages * count // readable)
-        tasks = max(1, round(partitions * count / readable), -(-taken // share_messages_max))
+        by_queue = wanted.of_fifo if url.endswith(".fifo") else round(wanted.count * count / readable)
+        tasks = max(1, by_queue, -(-taken // share_messages_max))
         parts.append(Part(url, min(tasks, taken), taken))
     return tuple(parts)

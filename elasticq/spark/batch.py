@@ -21,7 +21,7 @@ from elasticq.spark.options import PARTITIONS_DEFAULT, OptionError, Read
 from elasticq.spark.plain import Plain
 from elasticq.spark.queues import backlog_of, explained, find_queues
 from elasticq.spark.receives import receives_for
-from elasticq.spark.schema import Message, Origin, Rows
+from elasticq.spark.schema import DEAD_LETTER, Message, Origin, Rows
 from elasticq.spark.source import ROWS_AT_ONCE, gathered
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class BatchReader(DataSourceReader):
         # The driver chooses the client. Otherwise each new worker would ask the server whether it is elasticq.
         self._options = options = replace(options, client=chosen(options.connection))
         self._receives = receives_for(options, self._rows, on_elasticq, options.client == "light")
-        self._dead_letters = self._new_dead_letters() if options.on_parse_error == "deadletter" else None
+        self._dead_letters = self._new_dead_letters() if options.on_parse_error == DEAD_LETTER else None
         self._count = ending_count(options.ending_mode)
         self._narrowed = Narrowed()
         self.pushFilters: Any = Pushdown(self)

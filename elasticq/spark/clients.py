@@ -11,6 +11,7 @@ from dataclasses import replace
 from random import uniform
 from typing import Any, Final
 
+from elasticq.client.calls import CONNECT_S_DEFAULT, READ_S_DEFAULT
 from elasticq.client.credentials import Credentials
 from elasticq.client.detection import is_elasticq
 from elasticq.client.errors import SqsError, Unreachable
@@ -98,7 +99,7 @@ def may_pass(error: Exception) -> bool:
 def _light(connection: Connection) -> Sqs:
     given = Credentials(connection.access_key_id, connection.secret_access_key, connection.session_token)
     servers = connection.servers or ("",)
-    patience = {"connect_s": CONNECT_S, "read_s": READ_S} if len(servers) > 1 else {}
+    several = len(servers) > 1
     try:
         clients = [
             Sqs(
@@ -107,7 +108,8 @@ def _light(connection: Connection) -> Sqs:
                 given if connection.access_key_id else None,
                 profile=connection.profile,
                 retry_s=connection.retry_seconds,
-                **patience,
+                connect_s=CONNECT_S if several else CONNECT_S_DEFAULT,
+                read_s=READ_S if several else READ_S_DEFAULT,
             )
             for server in servers
         ]

@@ -122,13 +122,29 @@ def consume(
     died.
     """
     settings = settings_of(queue, options)
-    partitions = partitions or min(spark.sparkContext.defaultParallelism, PARTITIONS_MAX)
+    partitions = partitions or min(parallelism(spark), PARTITIONS_MAX)
     if not 1 <= partitions <= PARTITIONS_MAX:
         raise OptionError(f"partitions={partitions} is not from 1 to {PARTITIONS_MAX}")
     work = Work(settings, queue_url_of(settings), fn, Until.parse(until), partitions)
     schema = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
-    table = spark.range(0, partitions, 1, partitions).mapInArrow(work, schema).toArrow()
-    return spark.createDataFrame(table)  # Spark would start the workers again to show a frame of rows
+    return computed(spark, spark.range(0, partitions, 1, partitions).mapInArrow(work, schema))
+
+
+def parallelism(spark: "SparkSession") -> int:
+    """Return Spark's default number of tasks. Spark Connect does not report it, so a job counts tasks there."""
+    try:
+        return int(spark.sparkContext.defaultParallelism)
+    except AttributeError:
+        from pyspark.sql.functions import spark_partition_id
+
+        return int(spark.range(PARTITIONS_MAX).select(spark_partition_id()).distinct().count())
+
+
+def computed(spark: "SparkSession", frame: "DataFrame") -> "DataFrame":
+    """Compute a frame now, once, and return its rows as a frame."""
+    if hasattr(frame, "toArrow"):
+        return spark.createDataFrame(frame.toArrow())  # Spark would start the workers again to show a frame of rows
+    return spark.createDataFrame(frame.collect(), frame.schema)  # before Spark 4.0
 
 
 def settings_of(queue: str, options: dict[str, Any]) -> Consume:

@@ -12,6 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from elasticq.spark.options import OptionError
+from elasticq.spark.starting import activate
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.listener import StreamingQueryListener
@@ -55,8 +58,8 @@ def run_forever(
     """Run a query, and start it again whenever it fails. Return the number of restarts at the end.
 
     build_query: makes and starts the query, which needs a checkpointLocation. It ends by itself (availableNow), by
-    its own ``stop``, on SIGTERM (in the main thread only), or when ``stop`` is set. Raise the query's error after more
-    than ``failures_max`` failures in a row without a finished batch.
+    its own ``stop``, on SIGTERM (in the main thread only), or when ``stop`` is set. Raise the query's error at once if
+    it cannot succeed (``cannot_pass``), or after more than ``failures_max`` failures in a row without a finished batch.
     """
     stop = stop or threading.Event()
     restarts = Restarts(failures_max)
@@ -64,11 +67,12 @@ def run_forever(
     try:
         while not stop.is_set():
             try:
+                activate()
                 query = build_query()
                 watch(query, stop, restarts)
                 return restarts.total
             except Exception as error:
-                pause_s = restarts.pause_s()
+                pause_s = None if cannot_pass(error) else restarts.pause_s()
                 say("sqs_query_failed", error=f"{type(error).__name__}: {error}"[:2_000], restart_in_s=pause_s)
                 if pause_s is None:
                     raise
@@ -76,6 +80,20 @@ def run_forever(
         return restarts.total
     finally:
         restore()
+
+
+def cannot_pass(error: BaseException) -> bool:
+    """Return whether a restart cannot help: a wrong option, a query that Spark refuses, or a mistake in the program.
+
+    Spark reports an error of our source or sink as text, with the name of its class.
+    """
+    if f"{OptionError.__name__}: " in str(error):
+        return True
+    if isinstance(error, (OptionError, NameError, AttributeError, TypeError, ImportError, SyntaxError)):
+        return True
+    # Any failure of a Python process of a source is of this class, too.
+    is_refused = "AnalysisException" in [kind.__name__ for kind in type(error).__mro__]
+    return is_refused and "PYTHON_DATA_SOURCE_ERROR" not in str(error)
 
 
 def on_sigterm(stop: threading.Event) -> Callable[[], object]:

@@ -143,7 +143,6 @@ class Connection:
         seconds(0, 3600), 120.0, "how long to retry a call after 503, throttling or no answer"
     )
 
-
     @property
     def servers(self) -> tuple[str, ...]:
         """Return the addresses of all servers, the endpoint first; () for AWS's own endpoint."""
@@ -181,7 +180,10 @@ class Read(Queue):
         "",
         "delete what Spark committed, nothing, or each page at once (may lose messages). Streams: commit by default",
     )
-    partitions: int = option(whole(1, 10_000), 0, "tasks of a batch; by default 4")
+    partitions: int = option(whole(1, 10_000), 0, "exact number of tasks of a batch; by default by the backlog")
+    min_partitions: int = option(
+        whole(1, 10_000), 0, "fewest tasks of a batch, more for each 5,000 messages; by default 4, for a FIFO queue 1"
+    )
     max_messages_per_trigger: int = option(whole(1, 10_000_000), 20_000, "most messages of a micro-batch")
     max_bytes_per_trigger: int = option(
         whole(1, 2**40), 0, "approximate bytes of all bodies of a micro-batch; 0: no limit"

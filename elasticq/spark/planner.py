@@ -9,13 +9,13 @@ from dataclasses import replace
 from typing import Any, Final
 
 from elasticq.client.errors import SqsError
-from elasticq.spark.admission import Admission, divided
+from elasticq.spark.admission import Admission, divided, tasks_of
 from elasticq.spark.clients import chosen
 from elasticq.spark.driver import planned_batch, received_batch
 from elasticq.spark.environment import Environment
 from elasticq.spark.heartbeat import Heartbeat
 from elasticq.spark.offsets import Json, Offset, Share, from_json, stream_name
-from elasticq.spark.options import PARTITIONS_DEFAULT, Read
+from elasticq.spark.options import Read
 from elasticq.spark.queues import Backlog, backlog_of, find_queues
 
 QUEUES_FOUND_S: Final = 60.0  # how long the list of a prefix's queues is used
@@ -38,7 +38,7 @@ class Planner:
         self._backlogs: list[tuple[str, Backlog]] = []
         self._asked_s = float("-inf")
         self._idle = False
-        self._last: Offset | None = None  # the newest batch that this process has seen
+        self._dead_letters = ""  # the URL of deadLetterQueue
         self._planned: Offset | None = None  # the newest batch planned by this process
         self._committed: Offset | None = None
 
@@ -59,30 +59,21 @@ class Planner:
         """Return the start offset of a new stream, with a unique name and batch number 0. Raise QueueError."""
         self._find_queues()
         wanted = self._options.lease_name or self._options.query_name
-        self._last = Offset(stream_name(wanted, self._environment.random_part()), 0)
-        return self._last
+        return Offset(stream_name(wanted, self._environment.random_part()), 0)
 
-    def next_batch(self, start_json: Json | None, messages_max: int | None) -> Json:
+    def next_batch(self, start_json: Json, messages_max: int | None) -> Json:
         """Commit the batch that ends at ``start``, then plan the next batch.
 
         Return the end of the next batch, or ``start`` if there is nothing to read. messages_max: the limit of Spark;
-        None: no limit; negative: use maxMessagesPerTrigger.
+        None: no limit.
         """
-        start = self._start(start_json)
+        start = from_json(start_json)
         self.commit(start)
-        if messages_max is not None and messages_max < 0:
-            messages_max = self._options.max_messages_per_trigger
         offset = self._plan(start, messages_max)
         if offset is None:
-            return start_json if start_json is not None else start.to_json()
-        self._planned = self._last = offset
+            return start_json
+        self._planned = offset
         return offset.to_json()
-
-    def _start(self, start_json: Json | None) -> Offset:
-        """Return the start offset. Spark 4.1 gives none: then it is the end of the last batch, or a new stream."""
-        if start_json is not None:
-            return from_json(start_json)
-        return self._last or self.first()
 
     def _plan(self, start: Offset, messages_max: int | None) -> Offset | None:
         draft = Offset(
@@ -100,8 +91,9 @@ class Planner:
         messages = self._wanted(messages_max)
         if messages <= 0:
             return None
-        tasks = self._options.partitions or PARTITIONS_DEFAULT
-        parts = divided(self._backlogs, messages, tasks, self._delivery(self._mode).share_messages_max)
+        parts = divided(
+            self._backlogs, messages, tasks_of(self._options, messages), self._delivery(self._mode).share_messages_max
+        )
         offset: Offset | None = replace(draft, parts=parts)
         if self._mode == "driver":
             offset = received_batch(
@@ -136,8 +128,7 @@ class Planner:
         start, end = from_json(start_json), from_json(end_json)
         if (start.name, start.batch) == (end.name, end.batch):
             return []
-        self.commit(start)  # Spark 4.1 first gives ``start`` here, with the old name after a restart
-        self._last = end
+        self.commit(start)
         if not end.parts:
             return []
         shares: list[Share] = end.shares()
@@ -188,7 +179,8 @@ class Planner:
     def report(self) -> Json | None:
         """Return the figures for the query's progress, or None before the queues were asked.
 
-        They are numbers of messages (backlog, inFlight, delayed), expired leases or handles, and oldestAgeSeconds.
+        They are numbers of messages (backlog, inFlight, delayed, and deadLetters in deadLetterQueue), expired leases or
+        handles, and oldestAgeSeconds.
         """
         if not self._backlogs:
             return None
@@ -198,8 +190,18 @@ class Planner:
             "delayed": sum(backlog.delayed for _, backlog in self._backlogs),
             "expired": sum(delivery.expired for delivery in self._deliveries.values()),
         }
+        if dead := self._dead_letter_queue():
+            report["deadLetters"] = backlog_of(self._client(), dead, self._options.endpoint).visible
         age_s = self._oldest_age_s()
         return report if age_s is None else {**report, "oldestAgeSeconds": age_s}
+
+    def _dead_letter_queue(self) -> str:
+        """Return the URL of deadLetterQueue, or "" without it. Raise QueueError if it does not exist."""
+        wanted = self._options.dead_letter_queue
+        if wanted and "://" not in wanted and not self._dead_letters:
+            named = replace(self._options, queue_url="", queue_name=wanted, queue_prefix="")
+            (self._dead_letters,) = find_queues(self._client(), named)
+        return self._dead_letters or wanted
 
     def _oldest_age_s(self) -> int | None:
         """Return the age of the oldest message in seconds, 0 if there is none, or None if it is unknown.

@@ -49,7 +49,7 @@ def receives_for(options: Read, rows: Rows, on_elasticq: bool, is_light: bool) -
         wait_s = 0 if on_elasticq else AWS_WAIT_S
     return Receives(
         tuple(rows.system_attributes),
-        rows.wants_attributes and options.include_attributes,
+        rows.wants_attributes(options.include_attributes),
         min(options.page_size or page_max, page_max),
         int(wait_s),
         extended,

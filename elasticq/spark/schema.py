@@ -35,6 +35,7 @@ COLUMNS: Final = {
     "partition": "int",
     "state": "string",
 }
+DEAD_LETTER: Final = "deadletter"  # of onParseError
 # Columns that only the user's schema adds. state: visible, inflight or delayed; only a peek has it.
 ONLY_WHERE_NAMED: Final = frozenset(["state"])
 SYSTEM_ATTRIBUTES: Final = {
@@ -106,13 +107,13 @@ class Rows:
 
     @property
     def system_attributes(self) -> list[str]:
-        """Return the system attributes to receive: those that a column needs, and always ApproximateReceiveCount."""
-        asked = [name for column, name in SYSTEM_ATTRIBUTES.items() if column in self.names]
-        return [*{*asked, "ApproximateReceiveCount"}]
+        """Return the system attributes to receive: for columns and dead letters, and the receive count."""
+        needed = {*self.names, "receiveCount", *(["messageGroupId"] if self._on_parse_error == DEAD_LETTER else ())}
+        return [name for column, name in SYSTEM_ATTRIBUTES.items() if column in needed]
 
-    @property
-    def wants_attributes(self) -> bool:
-        return "attributes" in self.names
+    def wants_attributes(self, includes_attributes: bool) -> bool:
+        """Return whether receives need the attributes: for their column, or because a dead letter keeps them."""
+        return self._on_parse_error == DEAD_LETTER or (includes_attributes and "attributes" in self.names)
 
     def batch(self, messages: Sequence[Message], origin: Origin) -> tuple[Any, list[Rejected]]:
         """Return a record batch, or None without rows, and the rejected messages.
@@ -150,7 +151,7 @@ class Rows:
                 reason = f"message {message['MessageId']}: {error}"
                 if self._on_parse_error == "fail":
                     raise BadBody(f"{reason}; see option onParseError") from error
-                if self._on_parse_error == "deadletter":
+                if self._on_parse_error == DEAD_LETTER:
                     rejected.append(Rejected(message, reason))
                     continue
                 payload = dict.fromkeys([*self._payload, "body"])

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
 from elasticq.spark.clients import chosen
 from elasticq.spark.collector import settle
@@ -16,22 +17,7 @@ from elasticq.spark.lease import Leases
 from elasticq.spark.offsets import Json, Share
 from elasticq.spark.options import OptionError, Read
 from elasticq.spark.receives import receives_for
-from elasticq.spark.schema import Message, Origin, Rows
-
-try:
-    from pyspark.sql.streaming.datasource import (
-        ReadAllAvailable,
-        ReadLimit,
-        ReadMaxRows,
-        SupportsTriggerAvailableNow,
-    )
-except ImportError:  # Spark 4.1: latestOffset has no arguments, and availableNow makes one batch
-    from elasticq.spark.spark41 import (  # type: ignore[assignment]
-        ReadAllAvailable,
-        ReadLimit,
-        ReadMaxRows,
-        SupportsTriggerAvailableNow,
-    )
+from elasticq.spark.schema import DEAD_LETTER, Message, Origin, Rows
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -84,7 +70,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         # The driver chooses the client. Otherwise each new worker would ask the server whether it is elasticq.
         self._options = options = replace(options, client=chosen(options.connection))
         self._receives = receives_for(options, self._rows, on_elasticq, options.client == "light")
-        self._dead_letters = self._new_dead_letters() if options.on_parse_error == "deadletter" else None
+        self._dead_letters = self._new_dead_letters() if options.on_parse_error == DEAD_LETTER else None
         self._driver: Planner | None = None
 
     def _new_dead_letters(self) -> "DeadLetters":
@@ -104,8 +90,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def initialOffset(self) -> Json:
         return self._planner().first().to_json()
 
-    def latestOffset(self, start: Json | None = None, limit: ReadLimit | None = None) -> Json:
-        return self._planner().next_batch(start, _messages_max(limit))
+    def latestOffset(self, start: Json, limit: ReadLimit) -> Json:
+        return self._planner().next_batch(start, limit.max_rows if isinstance(limit, ReadMaxRows) else None)
 
     def getDefaultReadLimit(self) -> ReadLimit:
         return ReadMaxRows(self._options.max_messages_per_trigger)
@@ -173,11 +159,3 @@ def gathered(pages: Iterator[list[Message]], count: int) -> Iterator[list[Messag
             kept = []
     if kept:
         yield kept
-
-
-def _messages_max(limit: ReadLimit | None) -> int | None:
-    if isinstance(limit, ReadMaxRows):
-        return limit.max_rows
-    if isinstance(limit, ReadAllAvailable):
-        return None
-    return -1  # Spark gave no limit: the options decide

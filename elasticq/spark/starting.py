@@ -14,10 +14,12 @@ import shutil
 import subprocess
 import tempfile
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from elasticq.extras import how_to_install
+from elasticq.spark import versions
 from elasticq.spark.interpreter import worker_python
 from elasticq.spark.kept import cache_directory, made_once, write_command
 
@@ -67,23 +69,42 @@ def session(**conf: object) -> "SparkSession":
     settings = {setting_name(name): setting_text(value) for name, value in conf.items()}
     if SUBMITTED not in os.environ and SparkSession.getActiveSession() is None:
         prepare(settings.get("spark.master", "local[*]"))
-        if settings.get("spark.master", "local").startswith("local"):
+        if is_local(settings.get("spark.master", "local")):
             settings = LOCAL_DEFAULTS | settings
     builder = SparkSession.builder
     for name, value in settings.items():
         builder = builder.config(name, value)
     started = builder.getOrCreate()
-    if SUBMITTED in os.environ:
+    if SUBMITTED in os.environ or not is_local(str(started.conf.get("spark.master", "local"))):
         register(started)
+    activate()
     return started
 
 
-def register(spark: "SparkSession") -> None:
-    """Register ``format("sqs")`` with a session. Needed only if elasticq came by --py-files; ``session`` calls it then.
+def is_local(master: str) -> bool:
+    return master.startswith("local")
 
-    Spark finds an installed format by itself, but not one in submitted files. The driver-side processes of streaming
-    sources do not even get the submitted files on their path.
+
+def activate() -> None:
+    """Make Spark's session the active one of this thread, if there is a session.
+
+    In a thread without an active session, Spark finds no Python data source to write to. A session becomes active when
+    it makes a frame.
     """
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    with suppress(RuntimeError, PySparkException):  # no session yet
+        SparkSession.active().createDataFrame([], "nothing int")
+
+
+def register(spark: "SparkSession") -> None:
+    """Register ``format("sqs")`` with a session. Raise OptionError if its PySpark is too old.
+
+    Spark finds an installed format by itself, but not one in submitted files or of an editable install. The driver-side
+    processes of streaming sources do not even get the submitted files on their path. ``session`` calls this.
+    """
+    versions.need(versions.FORMAT, "format sqs")
     spark.dataSource.register(submitted_source(str(Path(__file__).parents[2])))
 
 
@@ -145,7 +166,7 @@ def prepare(master: str) -> None:
         os.environ["JAVA_HOME"] = str(home)
     else:
         os.environ.pop("JAVA_HOME", None)
-    if not master.startswith("local"):
+    if not is_local(master):
         return  # other machines may not have this Python's path
     os.environ.setdefault("SPARK_LOCAL_IP", LOCAL_DEFAULTS["spark.driver.host"])
     if not all(os.environ.get(name) for name in PYTHON_VARIABLES):

@@ -1,6 +1,6 @@
 """How much a batch may take."""
 
-from elasticq.spark.admission import Admission, divided
+from elasticq.spark.admission import Admission, Tasks, divided, tasks_of
 from elasticq.spark.offsets import Part
 from elasticq.spark.options import Read
 from elasticq.spark.queues import Backlog
@@ -72,18 +72,32 @@ def test_a_batch_takes_no_more_than_may_be_in_flight() -> None:
     assert planner.amount(waiting(150_000, 10), None, False) == 119_990
     planner.admitted(119_990, waiting(150_000))
     assert planner.amount(waiting(30_010), None, False) == 30_010
-    assert divided([("a", Backlog(150_000, 10, 0))], 119_990, 2, 20_000) == (Part("a", 6, 119_990),)
+    assert divided([("a", Backlog(150_000, 10, 0))], 119_990, Tasks(2, 2), 20_000) == (Part("a", 6, 119_990),)
 
 
 def test_a_batch_is_divided_by_what_waits() -> None:
     backlogs = [("a", Backlog(90, 0, 0)), ("b", Backlog(10, 0, 0)), ("c", Backlog(0, 5, 0))]
-    assert divided(backlogs, 50, 4, 1000) == (Part("a", 4, 45), Part("b", 1, 5))
+    assert divided(backlogs, 50, Tasks(4, 1), 1000) == (Part("a", 4, 45), Part("b", 1, 5))
 
 
 def test_no_share_is_larger_than_its_bound() -> None:
-    (part,) = divided([("a", Backlog(100_000, 0, 0))], 90_000, 2, 20_000)
+    (part,) = divided([("a", Backlog(100_000, 0, 0))], 90_000, Tasks(2, 1), 20_000)
     assert part == Part("a", 5, 90_000)
 
 
 def test_no_more_tasks_than_messages() -> None:
-    assert divided([("a", Backlog(2, 0, 0))], 2, 4, 1000) == (Part("a", 2, 2),)
+    assert divided([("a", Backlog(2, 0, 0))], 2, Tasks(4, 1), 1000) == (Part("a", 2, 2),)
+
+
+def test_a_fifo_queue_has_one_task_unless_more_are_wanted() -> None:
+    backlogs = [("a.fifo", Backlog(1_000, 0, 0))]
+    assert divided(backlogs, 1_000, tasks_of(Read(), 1_000), 20_000) == (Part("a.fifo", 1, 1_000),)
+    assert divided(backlogs, 1_000, tasks_of(Read(min_partitions=3), 1_000), 20_000) == (Part("a.fifo", 3, 1_000),)
+    assert divided(backlogs, 30_000, tasks_of(Read(), 30_000), 20_000) == (Part("a.fifo", 2, 30_000),)
+
+
+def test_more_messages_get_more_tasks() -> None:
+    assert [tasks_of(Read(), messages).count for messages in (1, 20_000, 20_001, 100_000)] == [4, 4, 5, 20]
+    assert tasks_of(Read(min_partitions=6), 100).count == 6
+    assert tasks_of(Read(min_partitions=6), 100_000).count == 20
+    assert tasks_of(Read(partitions=3), 100_000).count == 3

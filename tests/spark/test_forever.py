@@ -12,6 +12,7 @@ import pytest
 
 from elasticq.spark import progress_listener, run_forever, watched
 from elasticq.spark.forever import line, told
+from tests.spark.servers import Server
 
 
 class Stop(threading.Event):
@@ -40,6 +41,8 @@ class FakeQuery:
         self.then()
         if self.end == "fails":
             raise RuntimeError("Python worker exited unexpectedly")
+        if self.end == "refuses":
+            raise RuntimeError("...\nelasticq.spark.options.OptionError: format sqs has no option 'x'")
         return self.end == "ends"
 
     def stop(self) -> None:
@@ -70,6 +73,13 @@ def test_a_query_that_gets_nowhere_raises_in_the_end() -> None:
     with pytest.raises(RuntimeError, match="exited unexpectedly"):
         run_forever(builder(*(FakeQuery("fails") for _ in range(9))), stop=stop, failures_max=3)
     assert len(stop.pauses) == 3
+
+
+def test_what_cannot_succeed_raises_at_once() -> None:
+    stop = Stop()
+    with pytest.raises(RuntimeError, match="has no option"):
+        run_forever(builder(FakeQuery("refuses"), FakeQuery("ends")), stop=stop)
+    assert stop.pauses == []
 
 
 def test_sigterm_stops_the_query_and_the_handler_is_put_back() -> None:
@@ -125,3 +135,32 @@ def test_spark_goes_on_from_the_checkpoint_and_the_listener_tells_each_batch(spa
     assert sorted(map(int, seen)) == list(range(10))
     (batch,) = [one for one in lines if one["event"] == "sqs_batch" and one["messages"]]
     assert (batch["batch"], batch["messages"], batch["redelivered"]) == (0, 10, 5)
+
+
+@pytest.mark.spark
+def test_a_thread_of_its_own_can_write_and_a_wrong_option_ends_it(
+    spark: Any, elasticq_server: Server, make_queue: Callable[..., str], tmp_path: Path
+) -> None:
+    url = make_queue(elasticq_server)
+    stop = Stop()
+    ended: list[object] = []
+
+    def start(**options: Any) -> Any:
+        rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 3).load()
+        stream = rows.selectExpr("cast(value as string) body").writeStream.format("sqs").trigger(once=True)
+        return stream.option("checkpointLocation", str(tmp_path / "checkpoint")).options(**options).start(url)
+
+    def run() -> None:
+        ended.append(run_forever(start, stop=stop))
+        try:
+            run_forever(lambda: start(rejectPaht="x"), stop=stop)
+        except Exception as error:
+            ended.append(str(error))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert ended[0] == 0
+    assert "did you mean rejectPath" in str(ended[1])
+    assert stop.pauses == []
+    assert sorted(message["Body"] for message in elasticq_server.drain(url)) == ["0", "1", "2"]

@@ -83,7 +83,8 @@ def test_a_binary_body_is_its_utf8() -> None:
 def test_a_receive_asks_only_for_what_a_column_needs() -> None:
     narrow = Rows(StructType().add("body", "string").add("sentTimestamp", "timestamp"), "string", "fail")
     assert sorted(narrow.system_attributes) == ["ApproximateReceiveCount", "SentTimestamp"]
-    assert not narrow.wants_attributes
+    assert not narrow.wants_attributes(True)
+    assert Rows(StructType().add("body", "string"), "string", "deadletter").wants_attributes(False)
 
 
 def test_fields_of_a_json_body_are_columns_beside_those_of_the_message() -> None:

@@ -85,7 +85,8 @@ def test_a_fifo_queue_keeps_the_order_of_its_groups(
     url = make_queue(elasticq_server, ".fifo", ContentBasedDeduplication="true")
     for number in range(40):
         elasticq_server.fill(url, [f"{number:02d}"], MessageGroupId=f"g{number % 4}")
-    rows = stream(url, maxMessagesPerTrigger=16, partitions=2)
+    rows = stream(url, maxMessagesPerTrigger=16)
+    assert Counter(row.batch for row in rows) == {1: 16, 2: 16, 3: 8}
     groups: dict[str, list[str]] = {}
     for row in sorted(rows, key=lambda row: (row.batch, int(row.sequenceNumber))):
         groups.setdefault(row.messageGroupId, []).append(row.body)
@@ -97,14 +98,17 @@ def test_json_bodies_are_columns_and_bad_ones_go_where_they_are_told(
     elasticq_server: Server, make_queue: Callable[..., str], stream: Callable[..., list[Any]]
 ) -> None:
     url, bad = make_queue(elasticq_server), make_queue(elasticq_server)
-    elasticq_server.fill(url, ['{"id": 1, "name": "one"}', "{", '{"id": "x"}'])
+    colour = {"colour": {"DataType": "String", "StringValue": "red"}}
+    elasticq_server.fill(url, ['{"id": 1, "name": "one"}', "{", '{"id": "x"}'], MessageAttributes=colour)
     rows = stream(
         url, "id bigint, name string, queue string", valueFormat="json", onParseError="deadletter", deadLetterQueue=bad
     )
     assert [(row.id, row.name, row.queue) for row in rows] == [(1, "one", url.rpartition("/")[2])]
     dead = elasticq_server.drain(bad)
     assert {message["Body"] for message in dead} == {"{", '{"id": "x"}'}
-    assert all("message " in message["MessageAttributes"]["reason"]["StringValue"] for message in dead)
+    assert all("message " in message["MessageAttributes"].pop("reason")["StringValue"] for message in dead)
+    assert [message["MessageAttributes"].pop("source")["StringValue"] for message in dead] == [url, url]
+    assert [message["MessageAttributes"] for message in dead] == [colour, colour]
     assert elasticq_server.counts(url) == (0, 0)
 
 
@@ -199,6 +203,7 @@ def test_without_acknowledgement_messages_come_again(
         ({"mode": "fast"}, "is not auto, lease, wal or driver"),
         ({"valueFormat": "json"}, "needs a schema"),
         ({"queueName": "other"}, "one of queueUrl, queueName and queuePrefix"),
+        ({"maxOffsetsPerTrigger": "5"}, "use maxMessagesPerTrigger"),
     ],
 )
 def test_a_wrong_option_fails_where_the_stream_is_loaded(

@@ -67,7 +67,7 @@ def sent(server: Server, make_queue: Callable[..., str], messages: int, tasks: i
     schema = default_schema("string", with_handles=False)
     reader = StreamReader(parse_queue(Read, {"path": url, "partitions": str(tasks)}), schema)
     start = reader.initialOffset()
-    shares = [each.value for each in reader.partitions(start, reader.latestOffset(start))]
+    shares = [each.value for each in reader.partitions(start, reader.latestOffset(start, reader.getDefaultReadLimit()))]
     reader.stop()
     return CPickleSerializer().dumps((reader, DefaultSource({}), shares)), shares
 

@@ -66,7 +66,6 @@ class Setup:
     fifo_groups: int = 0  # 0: a standard queue
     sink: str = "idempotent"
     two_actions: bool = False
-    with_start: bool = True  # False: latestOffset has no arguments, as in Spark 4.1
     faults: Faults = field(default_factory=Faults)
     options: dict[str, Any] = field(default_factory=dict)
     reader: Callable[..., StreamReader] = StreamReader
@@ -322,7 +321,7 @@ class World:
             start = self.start_of(len(self.offsets))
             self.may_die()
             limit = reader.getDefaultReadLimit()
-            end = reader.latestOffset(start, limit) if self.setup.with_start else reader.latestOffset()
+            end = reader.latestOffset(start, limit)
             self.may_die()
             if json.dumps(end) == json.dumps(start):
                 idle += 1

@@ -16,13 +16,11 @@ SETUPS = {
     "lease_two_actions": Setup(faults=KILLS, two_actions=True),
     "lease_fifo": Setup(faults=KILLS, fifo_groups=5),
     "lease_append": Setup(faults=KILLS, sink="append"),
-    "lease_spark41": Setup(faults=KILLS, with_start=False),
     "lease_expires": Setup(faults=SLOW, options=SHORT),
     "lease_expires_fifo": Setup(faults=SLOW, options=SHORT, fifo_groups=5),
     "lease_expires_while_away": Setup(faults=AWAY, options=ALONE, sent_at_once=50),
     "wal": Setup(faults=KILLS, options=WAL),
     "wal_append": Setup(faults=KILLS, options=WAL, sink="append"),
-    "wal_spark41": Setup(faults=KILLS, options=WAL, with_start=False),
     "wal_expires": Setup(faults=SLOW, options=WAL | BRIEF, two_actions=True),
     "wal_expires_fifo": Setup(faults=SLOW, options=WAL | BRIEF, fifo_groups=5),
     "driver": Setup(faults=KILLS, options=DRIVER),
@@ -30,6 +28,6 @@ SETUPS = {
     "driver_expires_fifo": Setup(faults=SLOW, options=DRIVER | BRIEF, fifo_groups=5),
 }
 # Where nothing can expire, or where ids are known: a sink that knows its batches has each message once.
-ONCE = {"lease", "lease_two_actions", "lease_fifo", "lease_spark41", "wal", "wal_spark41", "driver"}
+ONCE = {"lease", "lease_two_actions", "lease_fifo", "wal", "driver"}
 # An idle queue has nothing in flight, whatever was killed before. (A log does not know what a dead task received.)
 NOTHING_STUCK = {"lease", "lease_two_actions", "lease_fifo", "lease_append"}
