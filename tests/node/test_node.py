@@ -9,6 +9,7 @@ from elasticq.node.node import Node
 from elasticq.node.settings import NodeSettings
 from elasticq.replication.messages import FrameError
 from elasticq.replication.records import NOTHING, Entry, Vote
+from tests.memory import kept_bytes
 from tests.node.cluster import Solo, mutations, restored
 from tests.node.workload import scripted_workload
 
@@ -81,3 +82,21 @@ def test_records_of_a_cluster_of_one_are_votes_and_entries() -> None:
     solo = Solo(volatile=False)
     scripted_workload(solo, 20)
     assert {type(record) for _, record in solo.member.disk} == {Entry, Vote}
+
+
+# --- memory -----------------------------------------------------------------------
+
+
+def test_idle_member_takes_at_most_60_kib_and_100_with_a_few_calls() -> None:
+    """Tests start many servers in one process."""
+    Solo().create()  # what the first one of a process leaves behind counts for nobody
+
+    def with_calls() -> Solo:
+        solo = Solo()
+        solo.create()
+        for number in range(20):
+            solo.do(c.SendMessage("jobs", "x"), bytes((number * 13, number * 57 % 256)) + b"i" * 14)
+        return solo
+
+    assert kept_bytes(Solo) <= 60 * 1_024
+    assert kept_bytes(with_calls) <= 100 * 1_024

@@ -52,17 +52,22 @@ class _CachedId:
         self.message_id = ""
 
 
+_NO_ID: Final = _CachedId()
+"""The content of all slots that were never used. It equals no message."""
+
+
 class _Recent:
     """A cache of the newest ids. Most messages are received soon after they were sent, and deleted soon after.
 
     A cached id costs a tenth of the hash that makes or checks it. The last bits of a sequence select the slot of its
-    MessageId. The slots are created once; compiled, they store numbers without an object for each.
+    MessageId. A slot is created at its first use, because many servers in tests stay nearly empty. It is then used
+    again; compiled, it stores numbers without an object for each.
     """
 
     __slots__ = ("handles", "ids")
 
     def __init__(self) -> None:
-        self.ids = [_CachedId() for _ in range(RECENT_MAX)]
+        self.ids = [_NO_ID] * RECENT_MAX
         self.handles: dict[str, Receipt] = {}
 
 
@@ -104,6 +109,8 @@ class Identity:
         if cached.sequence == sequence and cached.queue_id == queue_id:
             return cached.message_id
         text = self.digest(queue_id, sequence).hex()
+        if cached is _NO_ID:
+            cached = self._recent.ids[sequence % RECENT_MAX] = _CachedId()
         cached.queue_id, cached.sequence = queue_id, sequence
         cached.message_id = f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
         return cached.message_id

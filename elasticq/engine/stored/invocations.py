@@ -4,6 +4,8 @@ A row holds the call's digest of 16 bytes, and the queue, sequence and time of t
 bytes. The first two bytes of the digest are not stored, because they are the number of its bucket. Rows are in
 generations, which are spans of entry time. Each generation numbers its queues, so rows hold short numbers.
 
+Buckets are in pages. All pages without rows are one shared object, so a history with few rows takes a few KiB.
+
 A bucket is one ``bytes`` object. It starts with its rows, newest first. Then come the third bytes of their digests,
 newest last, which one ``bytes.find`` searches. Adding a row creates a new bucket. A generation is deleted as a whole,
 at the same entry time on every member. If there are no calls, the sweeper writes a row of its own to set that time.
@@ -22,6 +24,9 @@ from elasticq.model.limits import INVOCATION_DETAILS_BYTES_MAX, INVOCATION_WINDO
 
 GENERATION_MS = 100_000
 BUCKETS = 65_536  # most are empty under light load, so most misses read no bucket
+PAGE_BUCKETS: Final = 64
+_NO_ROWS: Final[list[bytes | None]] = [None] * PAGE_BUCKETS
+"""The page of all buckets without rows. ``put`` replaces it in a generation before it writes."""
 KEY_BYTES = 16
 _REST_FROM = 3  # the bytes of a key before it are the number of the bucket, and a byte at the bucket's end
 _ROW = Layout(">13sIQI")  # rest of the key, number of the queue, sequence, time within the generation in ms
@@ -37,10 +42,10 @@ TOO_MANY: Final = "Too many calls in the last 300 seconds; try again later."
 
 
 class _Generation:
-    __slots__ = ("buckets", "count", "details", "details_bytes", "queue_ids", "queue_numbers", "used")
+    __slots__ = ("count", "details", "details_bytes", "pages", "queue_ids", "queue_numbers", "used")
 
     def __init__(self) -> None:
-        self.buckets: list[bytes | None] = [None] * BUCKETS
+        self.pages = [_NO_ROWS] * (BUCKETS // PAGE_BUCKETS)
         self.used = array("H")  # the numbers of the buckets that are not None, to read all rows
         self.queue_ids: list[int] = []
         self.queue_numbers: dict[int, int] = {}
@@ -49,7 +54,8 @@ class _Generation:
         self.count = 0
 
     def holds(self, key: bytes) -> bool:
-        bucket = self.buckets[_bucket(key)]
+        bucket_number = _bucket(key)
+        bucket = self.pages[bucket_number // PAGE_BUCKETS][bucket_number % PAGE_BUCKETS]
         return bucket is not None and _find(bucket, key) >= 0
 
     def number_of(self, queue_id: int) -> int:
@@ -133,8 +139,9 @@ class Invocations:
     def get(self, key: bytes, now_ms: int) -> Recorded | None:
         """Return the row of ``key`` if it is younger than the window, else None."""
         bucket_number = key[0] | key[1] << 8
+        page, place = bucket_number // PAGE_BUCKETS, bucket_number % PAGE_BUCKETS
         for number, generation in self._generations.items():
-            bucket = generation.buckets[bucket_number]
+            bucket = generation.pages[page][place]
             if bucket is not None and (at := _find(bucket, key)) >= 0:
                 _, queue_number, sequence, offset_ms = _ROW.unpack_from(bucket, at)
                 recorded_ms = number * self._generation_ms + offset_ms
@@ -172,8 +179,12 @@ class Invocations:
                 return False
             generation = self._generations[number] = _Generation()
         bucket_number = key[0] | key[1] << 8
-        bucket = generation.buckets[bucket_number]
+        place = bucket_number % PAGE_BUCKETS
+        page = generation.pages[bucket_number // PAGE_BUCKETS]
+        bucket = page[place]
         if bucket is None:
+            if page is _NO_ROWS:
+                page = generation.pages[bucket_number // PAGE_BUCKETS] = [None] * PAGE_BUCKETS
             bucket = b""
             generation.used.append(bucket_number)
         elif _find(bucket, key) >= 0:
@@ -181,7 +192,7 @@ class Invocations:
         queue_id, detail = row.queue_id, row.detail
         offset_ms = recorded_ms - number * self._generation_ms
         packed = _ROW.pack(key[_REST_FROM:], generation.number_of(queue_id), row.sequence, offset_ms)
-        generation.buckets[bucket_number] = packed + bucket + key[2:_REST_FROM]
+        page[place] = packed + bucket + key[2:_REST_FROM]
         if detail and (queue_id or detail != NOTHING):
             generation.details[key] = detail
             self._weigh(generation, len(detail) + _DETAIL_BYTES)
@@ -194,12 +205,13 @@ class Invocations:
         bucket_number = _bucket(key)
         for number in sorted(self._generations, reverse=True):
             generation = self._generations[number]
-            bucket = generation.buckets[bucket_number]
+            page = generation.pages[bucket_number // PAGE_BUCKETS]
+            bucket = page[bucket_number % PAGE_BUCKETS]
             at = _find(bucket, key) if bucket is not None else -1
             if bucket is not None and at >= 0:
                 _, queue_number, sequence, offset_ms = _ROW.unpack_from(bucket, at)
                 queue_id = generation.queue_ids[queue_number]
-                generation.buckets[bucket_number] = _without(bucket, at)
+                page[bucket_number % PAGE_BUCKETS] = _without(bucket, at)
                 generation.count -= 1
                 self.count -= 1
                 detail = generation.detail(key, queue_id)
@@ -243,7 +255,7 @@ class Invocations:
         """Return the rows of a bucket that are live at ``now_ms``, of all generations, sorted by key and time."""
         found = []
         for number, generation in self._generations.items():
-            bucket = generation.buckets[bucket_number]
+            bucket = generation.pages[bucket_number // PAGE_BUCKETS][bucket_number % PAGE_BUCKETS]
             if bucket is None:
                 continue
             begin = bytes((bucket_number & 0xFF, bucket_number >> 8))
