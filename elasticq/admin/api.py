@@ -4,7 +4,7 @@
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from itertools import islice
 from types import MappingProxyType
@@ -15,6 +15,8 @@ from aiohttp import web
 from msgspec import Struct
 
 from elasticq.admin import asking, calls, definitions
+from elasticq.admin.attention.overview import overview
+from elasticq.admin.attention.survey import Surveyor
 from elasticq.admin.calls import NotExecuted
 from elasticq.admin.openapi import document
 from elasticq.admin.pauses import Pause, in_order
@@ -34,7 +36,7 @@ from elasticq.admin.shapes import (
 from elasticq.admin.source import AdminSource, Waiting
 from elasticq.engine.views.figures import QueueFigures
 from elasticq.engine.views.message_group_order import GroupOrder
-from elasticq.model.names import account_of, is_inner, queue_url, region_of
+from elasticq.model.names import account_of, queue_url, region_of
 from elasticq.peers.questions import Answer
 
 WRITTEN_BYTES: Final = 65_536
@@ -48,10 +50,11 @@ NOT_JSON: Final = NotExecuted(415, "UnsupportedMediaType", f"The body is of one 
 
 
 class Api:
-    """The handlers of the routes in ``routes.py``. A task of it updates the member's rates every PERIOD_S seconds."""
+    """The handlers of the routes in ``routes.py``."""
 
     def __init__(self, source: AdminSource) -> None:
         self._source = source
+        self.surveyor = Surveyor(source)
         self._streams = 0
 
     def add_to(self, app: web.Application) -> None:
@@ -61,7 +64,6 @@ class Api:
             if route.method == "GET" and route.answer.content_type != STREAM:  # a stream has no end
                 app.router.add_head(route.path, handler)
         app.router.add_get("/api/openapi.json", self.openapi)
-        app.cleanup_ctx.append(self._update_rates)
 
     # --- queues -----------------------------------------------------------------------
 
@@ -79,10 +81,10 @@ class Api:
         return await in_parts(request, [*parts, b"]}"], "application/json")
 
     async def rows(self, prefix: str = "") -> list[QueueRow]:
-        """Return the queues whose names begin with ``prefix``, without the inner queues of subscriptions."""
+        """Return the queues whose names begin with ``prefix``."""
         rows, time_ms, pause = [], self._source.status().time_ms, Pause()
         for number, figures in enumerate(self._source.queues()):
-            if figures.name.startswith(prefix) and not is_inner(figures.account):
+            if figures.name.startswith(prefix):
                 rows.append(self._row(figures, time_ms))
             if number % PART == PART - 1:
                 await pause()
@@ -125,8 +127,8 @@ class Api:
         return reply((200, msgspec.json.encode(Receives(self.receives()))))
 
     def receives(self) -> list[Waiting]:
-        """Return the receives that wait at queues, without those at inner queues of subscriptions."""
-        return [each for each in self._source.waiting(WAITING_SHOWN_MAX) if not is_inner(each.owner)]
+        """Return the receives that wait at queues."""
+        return self._source.waiting(WAITING_SHOWN_MAX)
 
     async def in_flight(self, request: web.Request) -> web.Response:
         """Return which messages of a queue are in flight, since when and until when."""
@@ -175,6 +177,10 @@ class Api:
         """List the work that is done in the background."""
         tasks = Tasks(self._source.status().time_ms, self._source.tasks(TASKS_SHOWN_MAX))
         return reply((200, msgspec.json.encode(tasks)))
+
+    async def attention(self, _: web.Request) -> web.Response:
+        """Return the state of the cluster, and what needs attention in it."""
+        return reply((200, msgspec.json.encode(overview(await self.surveyor.survey()))))
 
     # --- definitions ------------------------------------------------------------------
 
@@ -257,16 +263,6 @@ class Api:
         last = await self._everywhere(key, PERIOD_S)
         moved = {name: sum(islice(reversed(last[name]), 1)) for name in ("sent", "received", "deleted")}
         return {"time_ms": self._source.status().time_ms, **counts, **moved}
-
-    async def _update_rates(self, _: web.Application) -> AsyncIterator[None]:
-        async def update() -> None:
-            while True:
-                self._source.rates.update(self._source.meter().by_queue())
-                await asyncio.sleep(PERIOD_S)
-
-        task = asyncio.create_task(update())
-        yield
-        task.cancel()
 
     # --- events and the OpenAPI document -------------------------------------------------
 

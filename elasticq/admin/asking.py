@@ -9,6 +9,8 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta
 
+from elasticq.admin.attention.report import report
+from elasticq.admin.attention.survey import REPORT
 from elasticq.admin.cluster import document
 from elasticq.admin.orders import BadOrder, read_order
 from elasticq.admin.source import AdminSource
@@ -38,6 +40,8 @@ async def answer(source: AdminSource, kind: str, body: bytes) -> Answer:
         return await carry_out(source, body)
     if kind == RATES:
         return _rates(source, body)
+    if kind == REPORT:
+        return json_answer(200, report(source))
     return json_answer(404, {"error": f"{source.node_name} does not know the question {kind}"})
 
 

@@ -49,6 +49,8 @@ def _row(member: MemberStatus) -> dict[str, object]:
         "voter": member.voter,
         "linked": member.is_linked,
         "lag": member.lag,
+        "lag_ms": member.lag_ms,
+        "lost_ms": member.lost_ms,
         "address": member.address,
         "http": member.http,
         "admin": member.admin,

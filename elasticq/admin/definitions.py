@@ -20,7 +20,7 @@ from elasticq.engine.stored.topic_index import FILTER, FILTER_SCOPE
 from elasticq.model import limits, topic_commands
 from elasticq.model.commands import Attributes, QueueName, Tags
 from elasticq.model.limits import TOPIC_MEMBERS
-from elasticq.model.names import account_of, is_inner, queue_url, region_of, topic_arn
+from elasticq.model.names import account_of, queue_url, region_of, topic_arn
 
 FORMAT: Final = 1
 COMPUTED: Final = frozenset(
@@ -119,8 +119,6 @@ async def export(source: AdminSource) -> list[bytes]:
     queues, pause = list[QueueDefinition](), Pause()
     for figures in source.queues():
         await pause()
-        if is_inner(figures.account):
-            continue  # an inner queue belongs to its subscription
         url, owner = queue_url(source.endpoint, figures.account, figures.name), figures.account
         attributes = await ask(source, "GetQueueAttributes", {"QueueUrl": url, "AttributeNames": ["All"]}, owner)
         tags = await ask(source, "ListQueueTags", {"QueueUrl": url}, owner)

@@ -20,7 +20,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector, CollectorRegistry
 
 from elasticq import BUILD, __version__
-from elasticq.admin.source import AdminSource, SubscriptionCounts
+from elasticq.admin.source import AdminSource
+from elasticq.admin.subscriptions import SubscriptionCounts
 from elasticq.engine.views.figures import QueueFigures
 from elasticq.model.histogram import Histogram
 from elasticq.node.settings import GroupStatus, NodeStatus
@@ -197,10 +198,18 @@ def _of_members(status: NodeStatus) -> Iterator[Metric]:
     lag = GaugeMetricFamily(
         f"{PREFIX}replication_lag_entries", "Entries behind the commit index.", labels=["member", "id"]
     )
+    behind = GaugeMetricFamily(
+        f"{PREFIX}replication_lag_seconds",
+        "Age of the oldest committed entry that a member lacks.",
+        labels=["member", "id"],
+    )
     for member in status.members:
         if member.lag is not None:
             lag.add_metric([member.name, member.id], member.lag)
+        if member.lag_ms is not None:
+            behind.add_metric([member.name, member.id], member.lag_ms / 1_000)
     yield lag
+    yield behind
 
 
 # --- requests ---------------------------------------------------------------------
@@ -246,7 +255,7 @@ def _of_queues(labels: Sequence[str], queues: Sequence[QueueFigures], time_ms: i
         return queue.visible + queue.in_flight + queue.delayed
 
     yield from _lines(GaugeMetricFamily, "queue_messages", "Messages in a queue.", labels, queues, states)
-    meaning = "Age of a queue's oldest message, 0 in an empty one."
+    meaning = "Age of a queue's oldest message that is not delayed, 0 without one."
     yield from _of_rows([("queue_oldest_message_age_seconds", meaning, age_s)], labels, queues, GaugeMetricFamily)
     meaning = "Messages in a queue to which others send their dead letters."
     dead = [at for at, queue in enumerate(queues) if queue.is_dead_letter_queue]
@@ -326,6 +335,9 @@ def _of_subscriptions(source: AdminSource) -> Iterator[bytes]:
             found.append(_labels("topic", *each.topic) + own)
         yield b""
     yield from _of_rows(_SUBSCRIBED, found, shown)
+    meaning = "Notifications that wait for a subscription's web server."
+    waiting = [("topic_subscription_waiting", meaning, attrgetter("waiting"))]
+    yield from _of_rows(waiting, found, shown, GaugeMetricFamily)
 
 
 def _of_rows(

@@ -11,6 +11,8 @@ from typing import Final
 from elasticq.runtime.meter import Messages
 
 PERIOD_S: Final = 2
+WINDOW_S: Final = 60
+"""The window of the rates in lists."""
 SLOTS: Final = 3_600 // PERIOD_S
 LINES_MAX: Final = 200
 """The number of queues whose rates are remembered: 22 KB each."""

@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from elasticq.admin import shapes as s
+from elasticq.admin.attention.overview import Overview
 from elasticq.admin.definitions import Definitions
 from elasticq.admin.rates import PERIOD_S
 from elasticq.model.limits import MEMBERS
@@ -83,6 +84,15 @@ _QUEUE: Final = (_text("queue", "The name of a queue.", is_required=True), *_OWN
 _QUEUE_OR_ALL: Final = (_text("queue", "The name of a queue. Without it, all queues are counted together."), *_OWNER)
 
 ROUTES: Final = (
+    Route(
+        "GET",
+        "/api/attention",
+        "attention",
+        "Return the state of the whole cluster, and what needs attention in it.",
+        Answer("The same at any member that reaches the master.", Overview),
+        description="The process asks all members that it has links to. A member that does not answer within 0.7 s "
+        "counts as silent. An answer is used again for a second.",
+    ),
     Route(
         "GET",
         "/api/queues",

@@ -5,8 +5,12 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from elasticq.admin.attention.clients import ClientWatch
+from elasticq.admin.attention.queues import QueueWatch
 from elasticq.admin.rates import Rates
+from elasticq.admin.subscriptions import SubscriptionCounts
 from elasticq.engine.stored.mutations import SubscriptionSet, TopicSet
+from elasticq.engine.views.condition import QueueCondition
 from elasticq.engine.views.figures import QueueFigures
 from elasticq.engine.views.in_flight import InFlight
 from elasticq.engine.views.message_group_order import GroupOrder
@@ -47,21 +51,14 @@ class Event(Struct, frozen=True):
     text: str
 
 
-class SubscriptionCounts(Struct, frozen=True):
-    """The deliveries of this member, as the master, to one subscription since the process started.
+class Links(Struct, frozen=True):
+    """The troubles of this process's links.
 
-    topic: owner and name; key: the end of the subscription's ARN; queue: the name of its queue, empty for a web
-    server; delivered: copies or posts that were accepted; retried: posts that failed and are retried; failed: copies
-    that were refused, and posts without further retries. Failed ones are in the dead-letter queue, if there is one.
+    unreached: by address, why the last attempt to link a member failed. conflicts: refused links of the last minute.
     """
 
-    topic: tuple[str, str]
-    key: str
-    protocol: str
-    queue: str
-    delivered: int
-    retried: int
-    failed: int
+    unreached: dict[str, str] = {}
+    conflicts: list[str] = []
 
 
 FindSubscription = Callable[[str, str], SubscriptionSet | None]
@@ -78,6 +75,30 @@ class AdminSource(Protocol):
     @property
     def stopping(self) -> bool:
         """Return whether the member stops. If so, it is not ready, even if ``status`` has ``ready``."""
+
+    @property
+    def started_ms(self) -> int:
+        """Return when the process started, by its wall clock."""
+
+    def wall_ms(self) -> int:
+        """Return the time of this process's wall clock."""
+
+    def links(self) -> Links:
+        """Return the troubles of its links."""
+
+    @property
+    def watch(self) -> QueueWatch:
+        """Return the watch over queues."""
+
+    @property
+    def clients(self) -> ClientWatch:
+        """Return the watch over clients."""
+
+    def conditions(self) -> Iterator[QueueCondition]:
+        """Yield the condition of each queue that has messages and that clients can see.
+
+        It is read at the time of the step.
+        """
 
     def health(self) -> str:
         """Return one line: OK, the durability if it is reduced, and whether the build is compiled."""
@@ -125,7 +146,10 @@ class AdminSource(Protocol):
         """Return how many expired messages this member, as the master, removed, by owner and name of the queue."""
 
     def queues(self) -> Iterator[QueueFigures]:
-        """Yield the figures of each queue, read at the time of the step. The caller may pause between steps."""
+        """Yield the figures of each queue that clients can see, read at the time of the step.
+
+        The caller may pause between steps.
+        """
 
     def queue(self, owner: str, name: str) -> QueueFigures | None:
         """Return the figures of one queue, None if it does not exist. ``is_dead_letter_queue`` is always false."""

@@ -32,6 +32,7 @@ from elasticq.engine.stored.topic_index import Topics
 from elasticq.engine.stored_attributes import unreadable
 from elasticq.model import limits
 from elasticq.model.errors import QueueDoesNotExist, SqsError
+from elasticq.model.names import is_inner
 
 COPY_TO = "elasticq.CopyTo"
 MOVE_TO = "elasticq.MoveTo"
@@ -278,6 +279,7 @@ class State:
         "groups",
         "identity",
         "index",
+        "inner",
         "invocations",
         "last_queue_id",
         "leases",
@@ -310,6 +312,7 @@ class State:
         self.names: QueueNames[Queue] = QueueNames()
         self.groups = Groups(self.names)
         self.sources = DeadLetterSources()
+        self.inner: set[tuple[str, str]] = set()  # the keys in ``names`` of queues that clients cannot see
         self.names.follower = self._queue_named
         self.deleted_names: dict[tuple[str, str], int] = {}  # the time of deletion, for the 60-second rule
         self.last_queue_id = 0
@@ -329,6 +332,8 @@ class State:
 
     def _queue_named(self, key: tuple[str, str], queue: Queue | None) -> None:
         """Update the indexes after a name was given to ``queue``, or was removed (None)."""
+        if is_inner(key[0]):
+            (self.inner.discard if queue is None else self.inner.add)(key)
         self.groups.queue_named(key, queue)
         self.sources.put(key, None if queue is None else queue.redrive)
 

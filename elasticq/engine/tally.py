@@ -3,7 +3,14 @@
 They are in memory only, neither replicated nor persisted. Work that is rolled back stays counted.
 """
 
+from typing import Final
+
 from elasticq.engine.state import State
+
+OFTEN: Final = 10
+"""A message that was received so often was never deleted: its consumers probably fail."""
+OFTEN_MAX: Final = 16
+"""The number of such messages that are remembered for each queue."""
 
 
 class Copies:
@@ -25,16 +32,28 @@ class Tally:
 
     expired: numbers of messages that were removed after their retention period, by the id of their queue.
     copies: counts of copies, by the number of the subscription.
+    fetched: cluster time of the newest receive of a queue, by its id.
+    often: sequences of messages that were received OFTEN times or more, by the id of their queue, the newest last.
     """
 
-    __slots__ = ("copies", "expired")
+    __slots__ = ("copies", "expired", "fetched", "often")
 
     def __init__(self) -> None:
         self.expired: dict[int, int] = {}
         self.copies: dict[int, Copies] = {}
+        self.fetched: dict[int, int] = {}
+        self.often: dict[int, dict[int, None]] = {}
 
     def expire(self, queue_id: int, count: int) -> None:
         self.expired[queue_id] = self.expired.get(queue_id, 0) + count
+
+    def received_often(self, queue_id: int, sequence: int) -> None:
+        """Remember a message that was received OFTEN times or more. Forget the one that was noted longest ago."""
+        known = self.often.setdefault(queue_id, {})
+        known.pop(sequence, None)
+        known[sequence] = None
+        if len(known) > OFTEN_MAX:
+            del known[next(iter(known))]
 
     def of(self, subscription: int) -> Copies:
         """Return the counts of a subscription. The caller may add to them."""
@@ -47,6 +66,10 @@ class Tally:
         """Drop the counts of queues and subscriptions that are gone, to bound the memory."""
         if len(self.expired) > len(state.queues):
             self.expired = {key: count for key, count in self.expired.items() if key in state.queues}
+        if len(self.fetched) > len(state.queues):
+            self.fetched = {key: time_ms for key, time_ms in self.fetched.items() if key in state.queues}
+        if len(self.often) > len(state.queues):
+            self.often = {key: known for key, known in self.often.items() if key in state.queues}
         topics = state.topics
         if len(self.copies) > topics.subscription_count:
             kept = self.copies.items()

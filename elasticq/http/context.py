@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 _log = getLogger(__name__)
 
 NEVER_MS = 1 << 62
+CLIENTS_MAX: Final = 10_000
+"""The number of addresses whose requests are counted after their connections were closed."""
 SWEEP_S = 1.0
 BUSY_TEXT: Final = "The server is busy with other requests; try again."
 STOPPING_TEXT: Final = "The server is stopping."
@@ -48,10 +50,13 @@ SMALL_BYTES: Final = 16_384
 class Connection(Protocol):
     """A connection, as the server context and the slow path use it.
 
+    address: the client's IP address; requests: the number of its requests that were answered.
     slow_request: head and body of the request that the slow path answers, or None.
     origin: the source of the client's calls, None if policies are not enforced.
     """
 
+    address: str
+    requests: int
     deadline_ms: int
     slow_request: tuple[Head, bytes] | None
     origin: Origin | None
@@ -116,6 +121,7 @@ class ServerContext:
         "_due_s",
         "_is_strict",
         "_logged_attributes",
+        "_past_requests",
         "_timer",
         "_wall_clock",
         "addresses",
@@ -220,6 +226,7 @@ class ServerContext:
         self.slow_path: SlowPath | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._logged_attributes: set[str] = set()
+        self._past_requests: Counter[str] = Counter()  # of closed connections, by address
 
     def _submit_by(self, submit: Submit) -> None:
         self.submit = submit
@@ -297,6 +304,21 @@ class ServerContext:
             self.request_log.answered(
                 request_id, action, account, command, began_s, head.lines, status=status, code=code, is_slow=is_slow
             )
+
+    def note_requests(self, address: str, requests: int) -> None:
+        """Count the requests of a connection that was closed."""
+        if requests:
+            if len(self._past_requests) >= CLIENTS_MAX and address not in self._past_requests:
+                self._past_requests.clear()
+            self._past_requests[address] += requests
+
+    def clients(self) -> dict[str, tuple[int, int]]:
+        """Return, by address, the number of requests that were answered, and of open connections."""
+        requests, connections = self._past_requests.copy(), Counter[str]()
+        for each in self.connections:
+            requests[each.address] += each.requests
+            connections[each.address] += 1
+        return {address: (count, connections[address]) for address, count in requests.items()}
 
     def sweep(self) -> None:
         """Update clock and date, and end every connection whose deadline has passed."""

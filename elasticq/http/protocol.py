@@ -43,7 +43,10 @@ _Pending = tuple[Head, Operation, Command, str, float]
 
 
 class SqsProtocol(Framing):
-    """A client's connection. It is also the ticket of its one request in progress, unless that is ``_rest``."""
+    """A client's connection. It is also the ticket of its one request in progress, unless that is ``_rest``.
+
+    address: the client's IP address; empty for a Unix socket. requests: the number of its hot requests.
+    """
 
     __slots__ = (
         "_address",
@@ -56,7 +59,9 @@ class SqsProtocol(Framing):
         "_slow",
         "_submit",
         "_submitting",
+        "address",
         "origin",
+        "requests",
     )
 
     def __init__(self, context: ServerContext) -> None:
@@ -67,23 +72,21 @@ class SqsProtocol(Framing):
         self._counts = context.meter.counts
         self._is_watched = context.request_log.everything
         self._address = ""
+        self.address = ""
+        self.requests = 0
         self._pending: _Pending | None = None
         self._submitting = False
         self._rest: RestCall | None = None
         self._slow: RequestHandler | None = None
         self.origin: Origin | None = None
 
-    @property
-    def client(self) -> str:
-        """Return the client's IP address; empty after the connection is lost."""
-        peername = self._transport.get_extra_info("peername")
-        return str(peername[0]) if isinstance(peername, tuple) else ""
-
     # --- the transport's callbacks ---
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         context = self._context
+        peername = transport.get_extra_info("peername")
+        self.address = str(peername[0]) if isinstance(peername, tuple) else ""
         self._is_secure = transport.get_extra_info("sslcontext") is not None
         if self._authenticator is not None:
             self.origin = self._authenticator.origin(transport.get_extra_info("peername"), is_secure=self._is_secure)
@@ -144,6 +147,7 @@ class SqsProtocol(Framing):
     def connection_lost(self, exc: Exception | None) -> None:
         self.out = b""
         self._context.connections.discard(self)
+        self._context.note_requests(self.address, self.requests)
         if self._address:
             addresses = self._context.addresses
             addresses[self._address] -= 1
@@ -213,6 +217,7 @@ class SqsProtocol(Framing):
             context.loop.call_soon(context.runtime.undelivered, outcome)
             outcome = ServiceUnavailable(BUSY_TEXT)
         context.hot_requests += 1
+        self.requests += 1
         assert self._pending is not None
         head, operation, command, account, began_s = self._pending
         self._pending = None  # an idle connection keeps no request in memory
@@ -283,6 +288,7 @@ class SqsProtocol(Framing):
         body: the request's body if no operation could be read from it.
         """
         self._context.hot_requests += 1
+        self.requests += 1
         error = failure if isinstance(failure, SqsError) else exchange.internal_failure(failure)
         request_id = self._context.responses.request_id(self._context.hot_requests)
         services = self._context.services

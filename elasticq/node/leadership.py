@@ -41,6 +41,7 @@ class Leadership:
         "_random",
         "_replica",
         "_safe_executor",
+        "_served_until_ms",
         "_state",
         "_takeover_index",
         "_transfer_target",
@@ -69,6 +70,7 @@ class Leadership:
         self._journal = journal
         self._takeover_index = 0
         self._transfer_target = ""
+        self._served_until_ms = 0  # the boot clock's time at which this member ceased to be master; 0: never
 
     # --- taking over --------------------------------------------------------------
 
@@ -113,8 +115,9 @@ class Leadership:
         """Begin to execute calls on this member."""
         self.serving = self.may_write = True
 
-    def lost_mastership(self) -> None:
+    def lost_mastership(self, now_ms: int) -> None:
         """Stop serving, because this member is not the master any more."""
+        self._served_until_ms = now_ms
         self.serving = self.may_write = False
         self.hands_over_until_ms = 0
 
@@ -148,6 +151,9 @@ class Leadership:
     # --- status ---------------------------------------------------------------------
 
     def stale_ms(self, now_ms: int) -> int:
-        """Return how many ms ago a master was heard; 0 if this member serves, or has heard none since its start."""
+        """Return how many ms ago a master was heard, or this member ceased to be the master.
+
+        It is 0 if this member serves, or has heard no master since its start.
+        """
         heard_ms = self._replica.election.heard_ms
-        return 0 if self.serving or heard_ms is None else now_ms - heard_ms
+        return 0 if self.serving or heard_ms is None else now_ms - max(heard_ms, self._served_until_ms)

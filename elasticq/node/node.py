@@ -486,7 +486,7 @@ class Node(Driven):
 
     def _lost_mastership(self, commit_index: int, now_ms: int) -> None:
         """Roll back what is not committed. Calls that may be executed again go on at the next master."""
-        self.leadership.lost_mastership()
+        self.leadership.lost_mastership(now_ms)
         self.journal.lost_mastership(commit_index)
         self._forwarder.go_on_with(self._executor.lost_mastership(now_ms), now_ms)
         self._comparison.lost_mastership()

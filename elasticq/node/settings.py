@@ -74,7 +74,9 @@ class MemberStatus(Struct, frozen=True, kw_only=True):
     """The status of one member as this member sees it.
 
     role: master | follower | learner | unknown.
-    lag: entries behind the commit index; None if this member does not know it.
+    lag, lag_ms: entries behind the commit index, and for how long the oldest of them has been committed or waited for
+        it; None if this member does not know that, as for a member without a link.
+    lost_ms: how long ago the link to it broke; None if there is a link, or there was none since the start.
     replaces: the id of the dead voter whose name this member uses.
     """
 
@@ -84,6 +86,8 @@ class MemberStatus(Struct, frozen=True, kw_only=True):
     voter: bool
     is_linked: bool
     lag: int | None
+    lag_ms: int | None = None
+    lost_ms: int | None = None
     address: str = ""
     http: str = ""
     admin: str = ""
@@ -134,9 +138,10 @@ class NodeStatus(Struct, frozen=True, kw_only=True):
     """The status of a member for ``/ready`` and ``/cluster``.
 
     reason: why the member is not ready; empty if it is.
-    stale_ms: time since a master was heard; 0 on a master.
+    stale_ms: time since a master was heard, or since this member ceased to be it; 0 on a master.
     discarded: entries that were acknowledged in mode async or one, and then dropped for those of a newer master.
     digests: digests of comparisons of rows, by the log index of the first part (VerifyRows).
+    queues: how many queues clients can see.
     leases: how many leases are remembered, active or ended.
     held_calls: how many calls wait for a master.
     proxies: the names of the linked proxies, which are not members.

@@ -11,7 +11,15 @@ import asyncio
 import socket
 from typing import Protocol, cast
 
-from elasticq.peers.errors import HandshakeError, PeerError, SelfMet, SlowReader, UnexpectedKind
+from elasticq.peers.errors import (
+    NO_ANSWER,
+    HandshakeError,
+    PeerError,
+    SelfMet,
+    SlowReader,
+    Unanswered,
+    UnexpectedKind,
+)
 from elasticq.peers.frames import LINK_KINDS, REFUSED, TRANSFER_KINDS, FrameReader, FrameWriter, MacSeal
 from elasticq.peers.handshake import Handshake
 from elasticq.peers.messages import STRANGER, Hello, Purpose, Refused, decode, encode
@@ -352,4 +360,5 @@ class Connection(asyncio.Protocol):
 
     def _handshake_timed_out(self) -> None:
         if not self.is_established:
+            self.failure = Unanswered(f"{NO_ANSWER} within {HANDSHAKE_S:g} s")
             self.abort()

@@ -14,14 +14,16 @@ class Target:
     """An address to dial.
 
     member_id: the member that it last led to, empty if none. is_own: the last attempt reached this process itself.
+    failure: why the last attempt made no link, empty if it made one.
     """
 
-    __slots__ = ("address", "is_own", "member_id", "task", "wanted")
+    __slots__ = ("address", "failure", "is_own", "member_id", "task", "wanted")
 
     def __init__(self, address: str) -> None:
         self.address = address
         self.member_id = ""
         self.is_own = False
+        self.failure = ""
         self.wanted = asyncio.Event()
         self.task: asyncio.Task[None] | None = None
 
@@ -29,7 +31,7 @@ class Target:
 class Dialler:
     """A task per target that dials it while its member is not linked.
 
-    dial: makes one attempt, and stores in the target which member answered.
+    dial: makes one attempt, and stores in the target which member answered, or why none did.
     """
 
     __slots__ = ("_dial", "_is_linked", "_loop", "_targets")
@@ -62,12 +64,21 @@ class Dialler:
                 target.member_id = member_id
             if target.member_id == member_id:
                 target.wanted.clear()
+                target.failure = ""
 
     def lost(self, member_id: str) -> None:
         """Dial a member again after its link ended."""
         for target in self._targets.values():
             if target.member_id == member_id:
                 target.wanted.set()
+
+    def failures(self) -> dict[str, str]:
+        """Return, by address, why the last attempt made no link."""
+        return {
+            target.address: target.failure
+            for target in self._targets.values()
+            if target.failure and target.wanted.is_set()
+        }
 
     async def stop(self) -> None:
         tasks = [target.task for target in self._targets.values() if target.task]

@@ -14,10 +14,14 @@ PeerError
 │   ├── OtherClusterName
 │   ├── TwoClusters
 │   └── SelfMet
+├── Unanswered: the other side accepted a connection and did not finish the handshake in time
 ├── SlowReader: the other side does not read the frames sent to it
 └── TransferBroken: the source did not deliver the whole snapshot
     └── Unreachable: no connection could be opened
 """
+
+NO_ANSWER = "no answer"  # the start of a failure that a dead network causes; a dead process refuses at once
+CLOSED = "the connection was closed at once"
 
 
 class PeerError(Exception):
@@ -104,6 +108,12 @@ class SelfMet(HandshakeError):
     reason = "self"
 
 
+class Unanswered(PeerError):
+    """A handshake that the other side did not finish in time."""
+
+    reason = "unanswered"
+
+
 class SlowReader(PeerError):
     """Too many bytes of frames that the other side has not read. Raft repeats the frames that are dropped."""
 
@@ -117,6 +127,10 @@ class TransferBroken(PeerError):
 
 
 class Unreachable(TransferBroken):
-    """An address where nobody answers, or where TLS failed."""
+    """An address where nobody answers, or where TLS failed. why: the cause without the address."""
 
     reason = "unreachable"
+
+    def __init__(self, address: str, why: str) -> None:
+        super().__init__(f"{address}: {why}")
+        self.why = why

@@ -23,7 +23,16 @@ from elasticq.peers.admission import claim_of, is_elder, is_rival, proxies_max, 
 from elasticq.peers.book import RUMOUR_S, Book
 from elasticq.peers.connection import HANDSHAKE_S, Connection
 from elasticq.peers.dial import Dialler, Target
-from elasticq.peers.errors import OtherProtocol, PeerError, RefusedFrame, SelfMet, TwoClusters, Unreachable
+from elasticq.peers.errors import (
+    CLOSED,
+    NO_ANSWER,
+    OtherProtocol,
+    PeerError,
+    RefusedFrame,
+    SelfMet,
+    TwoClusters,
+    Unreachable,
+)
 from elasticq.peers.frames import FRAME_BYTES_MAX
 from elasticq.peers.handshake import NONCE_BYTES, Handshake, check_cluster, make_hello
 from elasticq.peers.link import Link
@@ -219,6 +228,10 @@ class Peers:
     async def ask(self, member_id: str, kind: str, body: bytes, timeout_s: float) -> Answer:
         """Return another member's answer to a question: HTTP status and body. Raise NotAnswered if there is none."""
         return await self._questions.ask(self._links.live(member_id), kind, body, timeout_s)
+
+    def failures(self) -> dict[str, str]:
+        """Return, by the address of a member without a link, why the last attempt made none."""
+        return self._dialler.failures()
 
     def status(self) -> dict[str, int | list[str] | dict[str, int]]:
         """Return the state of the links.
@@ -468,13 +481,16 @@ class Peers:
     async def _dial(self, target: Target) -> None:
         try:
             connection = await self._connect(target.address, "link")
-        except Unreachable:
-            return  # nobody answers; the dialler tries again
+        except Unreachable as error:
+            target.failure = error.why
+            return  # the dialler tries again
         while (contest := self._contests.get(connection)) is not None:
             await asyncio.wait({contest})
         if connection.theirs is not None:
             target.member_id = connection.theirs.peer.id
         target.is_own = isinstance(connection.failure, SelfMet)
+        is_linked = target.is_own or self._links.has(target.member_id)
+        target.failure = "" if is_linked else str(connection.failure or CLOSED)
 
     async def _connect(self, address: str, purpose: Purpose) -> Connection:
         """Return a connection whose handshake has succeeded or failed. Raise Unreachable if nobody answers."""
@@ -487,10 +503,13 @@ class Peers:
                 await self._loop.create_connection(lambda: connection, host, port, ssl=self._client_tls)
         except SSLError as error:
             self.refusal_log.say("tls", address, str(error), self._loop.time())
-            raise Unreachable(f"{address}: {error}") from error
-        except (OSError, UnicodeError) as error:  # TimeoutError is an OSError, too
+            raise Unreachable(address, str(error)) from error
+        except TimeoutError as error:
             connection.abort()
-            raise Unreachable(f"{address}: {error}") from error
+            raise Unreachable(address, f"{NO_ANSWER} within {CONNECT_S:g} s") from error
+        except (OSError, UnicodeError) as error:
+            connection.abort()
+            raise Unreachable(address, (getattr(error, "strerror", "") or str(error)).lower()) from error
         except asyncio.CancelledError:
             connection.abort()
             raise
@@ -502,10 +521,10 @@ class Peers:
     async def _connect_transfer(self, member_id: str) -> Connection:
         address = self._book.address(member_id)
         if not address:
-            raise Unreachable(f"no address of member {member_id} is known")
+            raise Unreachable(member_id, "no address of this member is known")
         connection = await self._connect(address, "transfer")
         if connection.is_closed:
-            raise Unreachable(f"{address}: {connection.failure or 'the handshake failed'}")
+            raise Unreachable(address, str(connection.failure or CLOSED))
         return connection
 
     def _sources(self) -> list[str]:

@@ -54,12 +54,13 @@ class Counts(Struct):
     """The number of notifications of one topic or subscription by outcome, since this process started.
 
     delivered: accepted by endpoints. retried: failed attempts that are repeated. failed: given up, including those
-    that were moved to a dead-letter queue.
+    that were moved to a dead-letter queue. error: why the last failed attempt failed.
     """
 
     delivered: int = 0
     retried: int = 0
     failed: int = 0
+    error: str = ""
 
 
 class Pusher:
@@ -208,6 +209,9 @@ class Pusher:
         outcome = await self._poster.post(subscription.row.endpoint, request.headers, request.text.encode())
         if self._found(number) is None:
             return
+        if not outcome.is_done:
+            for counts in self._counts(topic, subscription):
+                counts.error = outcome.reason
         retry = int((message.attributes or {}).get(_RECEIVES, "1"))
         delay_s = None if outcome.is_final else policy.delay_s(retry)
         if outcome.is_done:

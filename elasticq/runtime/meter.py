@@ -273,6 +273,17 @@ def _received(urls: _Urls, slow: Slow, slow_s: float) -> tuple[Count, Read]:
     return count, lambda: (fast, fast_s)
 
 
+def _waiting(urls: _Urls, slow: Slow, slow_s: float) -> tuple[Count, Read]:
+    """Return a counter of calls that may wait. One is slow if it took longer than its wait time plus ``slow_s``."""
+    count_call, read = _plain(urls, slow, slow_s)
+
+    def count(command: Any, account: str, result: Any, began_s: float) -> bool:
+        took_s = perf_counter() - began_s
+        return count_call(command, account, result, began_s) and took_s > slow_s + (command.wait_time_seconds or 0)
+
+    return count, read
+
+
 def _batch_sent(urls: _Urls, slow: Slow, slow_s: float) -> tuple[Count, Read]:
     """Return a counter of batches. It counts the entries that succeeded."""
     count_call, read = _plain(urls, slow, slow_s)
@@ -340,4 +351,5 @@ _KINDS: Final[dict[str, Callable[[_Urls, Slow, float], tuple[Count, Read]]]] = {
     "DeleteMessage": _deleted,
     "DeleteMessageBatch": _batch_deleted,
     "DeleteQueue": _queue_deleted,
+    "ElasticqHeartbeat": _waiting,
 }

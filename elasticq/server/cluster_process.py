@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Final
 
+from elasticq.admin.source import Links
 from elasticq.model.histogram import Histogram
 from elasticq.node.forwarding import ContentRefused
 from elasticq.node.membership.peer import Peer
@@ -100,6 +101,11 @@ class ClusterProcess(ABC):
         found = {name: float(value) for name, value in self._peers.status().items() if isinstance(value, int)}
         now = {f"peers_{name}": found.pop(name) for name in ("connections", "known_addresses")}
         return now | {f"peers_{name}_total": value for name, value in found.items()}
+
+    def links(self) -> Links:
+        """Return the troubles of the links to other members."""
+        peers = self._peers
+        return Links() if peers is None else Links(peers.failures(), peers.refusal_log.conflicts(self._loop.time()))
 
     @property
     @abstractmethod

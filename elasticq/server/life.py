@@ -64,6 +64,7 @@ from elasticq.server.settings import (
     warnings,
 )
 from elasticq.server.view import View
+from elasticq.server.watcher import Watcher
 from elasticq.storage.directory import DataDirectory
 from elasticq.storage.errors import DataError, DirectoryInUse, WrongFormat
 from elasticq.wire.browsers import Browsers
@@ -212,8 +213,9 @@ async def _serve(
         if early:
             renew(parts)
     context.start()
-    trimmer = Trimmer(loop)
+    trimmer, watcher = Trimmer(loop), Watcher(view, loop)
     trimmer.start()
+    watcher.start()
     collector.tame()
     _announce(settings, listener)
     if admin is not None:
@@ -230,6 +232,7 @@ async def _serve(
     opening.cancel()
     declaring.cancel()
     trimmer.stop()
+    watcher.stop()
     view.stopping = True
     if pushes is not None:
         await pushes.stop()

@@ -162,6 +162,7 @@ class Member(ClusterProcess):
         if self._directory is not None:
             usage = disk_usage(self._directory.path)
             found |= {"disk_free_bytes": usage.free, "disk_size_bytes": usage.total, "disk_full": float(self._is_full)}
+            found["disk_reserve_bytes"] = self._settings.storage.reserve_mb * 1_048_576
         return found
 
     # --- parts ----------------------------------------------------------------------

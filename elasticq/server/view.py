@@ -7,12 +7,16 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
 from elasticq.admin import asking
+from elasticq.admin.attention.clients import ClientWatch
+from elasticq.admin.attention.queues import QueueWatch
 from elasticq.admin.rates import Rates
-from elasticq.admin.source import Event, FindSubscription, SubscriptionCounts, Waiting
+from elasticq.admin.source import Event, FindSubscription, Links, Waiting
+from elasticq.admin.subscriptions import SubscriptionCounts
 from elasticq.engine.state import Queue
 from elasticq.engine.stored.mutations import SubscriptionSet, TopicSet
 from elasticq.engine.stored.topic_index import QUEUE_PROTOCOL, Subscription, Topic
 from elasticq.engine.tally import Tally
+from elasticq.engine.views.condition import QueueCondition, condition
 from elasticq.engine.views.figures import QueueFigures, figures
 from elasticq.engine.views.in_flight import InFlight, in_flight
 from elasticq.engine.views.message_group_order import GroupOrder, group_order
@@ -22,6 +26,7 @@ from elasticq.http.protocol import SqsProtocol
 from elasticq.model.commands import Call, Command
 from elasticq.model.errors import SqsError
 from elasticq.model.histogram import Histogram
+from elasticq.model.names import inner_owner, is_inner
 from elasticq.model.results import Result, StaleResult
 from elasticq.model.topic_results import PublishCounts
 from elasticq.node.membership.members import name_of
@@ -32,7 +37,7 @@ from elasticq.node.reports.background import Task, of_member, of_state
 from elasticq.node.settings import GroupStatus, LeaseStatus, NodeStatus
 from elasticq.node.waits.pending_calls import Remote
 from elasticq.peers.questions import Answer
-from elasticq.runtime.clock import boot_ms
+from elasticq.runtime.clock import boot_ms, wall_ms
 from elasticq.runtime.meter import Meter
 from elasticq.runtime.runtime import RuntimeStopped
 from elasticq.runtime.ticket import Awaited
@@ -44,6 +49,8 @@ from elasticq.server.settings import Settings
 if TYPE_CHECKING:
     from elasticq.push.pusher import Counts
 
+SOURCES_MAX: Final = 3
+"""The number of queues that a dead-letter queue's finding names."""
 PRINCIPAL: Final = "operator"
 """The caller of the admin port's commands, in the log and in the SenderId of messages."""
 
@@ -60,6 +67,9 @@ class View:
         self.endpoint = endpoint
         self._events = events
         self.rates = Rates()
+        self.watch = QueueWatch(settings.node.region)
+        self.clients = ClientWatch()
+        self.started_ms = wall_ms()
         self._member: ClusterProcess | None = None
         self._context: ServerContext | None = None
         self.stopping = False
@@ -73,8 +83,21 @@ class View:
     def node_name(self) -> str:
         return self._settings.node.id
 
+    def wall_ms(self) -> int:
+        return wall_ms()
+
+    def links(self) -> Links:
+        assert self._member is not None
+        return self._member.links()
+
     def health(self) -> str:
         return self._health
+
+    def count(self) -> None:
+        """Add the requests and messages since the last call to the rates and to the watch over clients."""
+        assert self._context is not None
+        self.rates.update(self.meter().by_queue())
+        self.clients.look(self._context.clients(), self._time_ms())
 
     def status(self) -> NodeStatus:
         assert self._member is not None
@@ -135,7 +158,7 @@ class View:
         if self._is_proxy:
             return
         topics = self._node.state.topics
-        for number in sorted({*self._tally.copies, *self._posts}):
+        for number in sorted({*self._tally.copies, *self._posts, *topics.pushed}):
             found = topics.subscription(number)
             counts = None if found is None else self._counts_of(found)
             if counts is not None:
@@ -151,9 +174,12 @@ class View:
         row = subscription.row
         copies, posts = self._tally.copies.get(row.number), self._posts.get(row.number)
         topic = self._node.state.topics.by_number.get(row.topic)
-        if topic is None or topic.row is None or (copies is None and posts is None):
-            return None
         is_queue = row.protocol == QUEUE_PROTOCOL
+        waiting = (
+            None if is_queue or topic is None or topic.row is None else self._waiting_in(topic.row.account, row.key)
+        )
+        if topic is None or topic.row is None or (copies is None and posts is None and not waiting):
+            return None
         stored, refused = (0, 0) if copies is None else (copies.delivered, copies.dead_lettered + copies.failed)
         return SubscriptionCounts(
             topic=(topic.row.account, topic.row.name),
@@ -163,15 +189,30 @@ class View:
             delivered=stored if is_queue else 0 if posts is None else posts.delivered,
             retried=0 if posts is None else posts.retried,
             failed=refused + (0 if posts is None else posts.failed),
+            waiting=waiting or 0,
+            error=self._error_of(subscription, posts),
         )
+
+    def _error_of(self, subscription: Subscription, posts: "Counts | None") -> str:
+        """Return why the last failed copy or post to a subscription failed, empty if that is unknown."""
+        if posts is not None:
+            return posts.error
+        is_queue = subscription.row.protocol == QUEUE_PROTOCOL
+        return "the queue does not exist" if is_queue and self._queue(*subscription.target) is None else ""
+
+    def _waiting_in(self, owner: str, key: str) -> int:
+        """Return how many notifications wait in the inner queue of a subscription."""
+        queue = self._queue(inner_owner(owner), key)
+        return 0 if queue is None else queue.count
 
     def expired(self) -> dict[tuple[str, str], int]:
         return {} if self._is_proxy else self._by_name(self._tally.expired)
 
     def _by_name(self, counts: dict[int, int]) -> dict[tuple[str, str], int]:
-        """Return the counts of queues that still exist, by owner and name instead of by id."""
+        """Return the counts of queues that clients can see, by owner and name instead of by id."""
         queues = self._node.state.queues
-        return {(queues[key].account, queues[key].name): count for key, count in counts.items() if key in queues}
+        found = {(queues[key].account, queues[key].name): count for key, count in counts.items() if key in queues}
+        return {key: count for key, count in found.items() if not is_inner(key[0])}
 
     @property
     def _is_proxy(self) -> bool:
@@ -199,12 +240,27 @@ class View:
         runtime = self._member.runtime
         if self._is_proxy:
             return
-        all_queues = list(runtime.node.state.queues.values())
         sources = runtime.node.state.sources
-        for queue in all_queues:
+        for queue in self._visible():
             row = figures(queue, runtime.time_ms())
             row.is_dead_letter_queue = sources.has((queue.account, queue.name))
             yield row
+
+    def conditions(self) -> Iterator[QueueCondition]:
+        if self._is_proxy:
+            return
+        state, tally, waiting = self._node.state, self._tally, self._node.waiters.counts()
+        for queue in self._visible():
+            if queue.count:
+                found = condition(queue, state.grace, self._time_ms(), list(tally.often.get(queue.id, ())))
+                found.fetched_ms, found.consumers = tally.fetched.get(queue.id), waiting.get(queue.id, 0)
+                found.sources = list(islice(state.sources.of((queue.account, queue.name)), SOURCES_MAX))
+                found.figures.is_dead_letter_queue = bool(found.sources)
+                yield found
+
+    def _visible(self) -> list[Queue]:
+        """Return the queues that clients can see. Everything that lists or counts queues uses this list."""
+        return [queue for queue in self._node.state.queues.values() if not is_inner(queue.account)]
 
     def queue(self, owner: str, name: str) -> QueueFigures | None:
         found = self._queue(owner, name)
@@ -250,7 +306,7 @@ class View:
         found = []
         for waiter in islice(node.waiters.all(), limit):
             queue = node.state.queues.get(waiter.queue_id)
-            if queue is not None:
+            if queue is not None and not is_inner(queue.account):
                 member, address = self._origin_of(waiter.ticket)
                 found.append(Waiting(queue.account, queue.name, max(0, waiter.deadline_ms - now_ms), member, address))
         return found
@@ -272,7 +328,7 @@ class View:
         """Return the name of the member that the client called, and the client's address if it called this one."""
         if isinstance(ticket, Remote):
             return name_of(ticket.sender), ""
-        return self.node_name, ticket.client if type(ticket) is SqsProtocol else ""
+        return self.node_name, ticket.address if type(ticket) is SqsProtocol else ""
 
     async def execute(self, command: Command, owner: str) -> Result:
         assert self._member is not None

@@ -7,9 +7,13 @@ from typing import Any
 from msgspec.structs import replace
 
 from elasticq.admin import asking
+from elasticq.admin.attention.clients import ClientWatch
+from elasticq.admin.attention.queues import QueueWatch
 from elasticq.admin.rates import Rates
-from elasticq.admin.source import Event, FindSubscription, SubscriptionCounts, Waiting
+from elasticq.admin.source import Event, FindSubscription, Links, Waiting
+from elasticq.admin.subscriptions import SubscriptionCounts
 from elasticq.engine.stored.mutations import SubscriptionSet, TopicSet
+from elasticq.engine.views.condition import QueueCondition
 from elasticq.engine.views.figures import QueueFigures
 from elasticq.engine.views.in_flight import InFlight
 from elasticq.engine.views.message_group_order import GroupOrder
@@ -86,12 +90,27 @@ class Member:
         self.asked: list[tuple[str, str]] = []
         self.outcome: Callable[[Order], Awaitable[OrderOutcome]] = self._done
         self.rates = Rates()
+        self.watch = QueueWatch(DEFAULT_REGION)
+        self.clients = ClientWatch()
+        self.started_ms = 1_800_000_000_000
+        self.clock_ms = self.started_ms
+        self.troubles = Links()
+        self.conditioned: list[QueueCondition] = []
         self.subscribed: list[SubscriptionCounts] = []
         self.outlived: dict[tuple[str, str], int] = {}
         self.awaited: dict[tuple[str, str], int] = {}
         self.told: list[Event] = []
         self.account, self.region, self.endpoint = DEFAULT_ACCOUNT, DEFAULT_REGION, "http://127.0.0.1:9324"
         self.is_read_only = False
+
+    def wall_ms(self) -> int:
+        return self.clock_ms
+
+    def links(self) -> Links:
+        return self.troubles
+
+    def conditions(self) -> Iterator[QueueCondition]:
+        yield from self.conditioned
 
     def health(self) -> str:
         return "OK durability=os"

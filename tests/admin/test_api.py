@@ -10,11 +10,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from elasticq.admin import openapi
-from elasticq.admin.api import Api, added
+from elasticq.admin.api import added
 from elasticq.admin.rates import PERIOD_S
-from elasticq.admin.source import Waiting
-from elasticq.model.names import inner_owner
-from tests.admin.member import Member
 from tests.admin.operator import JSON, Operator
 from tests.system.cluster.cluster import until
 
@@ -71,14 +68,6 @@ def test_definitions_of_all_kinds_are_valid_by_the_openapi_document(operator: Op
         item["unknown"] = ""
         assert not described("/api/definitions").is_valid(told)
         del item["unknown"]
-
-
-async def test_receives_of_the_server_itself_are_not_among_those_that_wait() -> None:
-    class Waited(Member):
-        def waiting(self, limit: int) -> list[Waiting]:
-            return [Waiting(owner, "q", 1, "n1", "") for owner in ("000000000000", inner_owner("000000000000"))]
-
-    assert [each.owner for each in Api(Waited()).receives()] == ["000000000000"]
 
 
 def test_what_is_in_flight_is_told_with_its_times(operator: Operator) -> None:

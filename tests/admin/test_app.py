@@ -161,6 +161,8 @@ async def test_cluster_tells_names_members_and_progress(aiohttp_client: Any) -> 
         "voter": True,
         "linked": False,
         "lag": None,
+        "lag_ms": None,
+        "lost_ms": None,
         "address": "10.0.0.3:9326",
         "http": "http://10.0.0.3:9324",
         "admin": "",

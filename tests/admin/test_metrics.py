@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from elasticq.admin import metrics
 from elasticq.admin.metrics import expose
-from elasticq.admin.source import SubscriptionCounts
+from elasticq.admin.subscriptions import SubscriptionCounts
 from elasticq.engine.views.figures import QueueFigures
 from elasticq.model.commands import ReceiveMessage, SendMessage
 from elasticq.model.histogram import Histogram

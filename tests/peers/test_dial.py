@@ -69,3 +69,15 @@ async def test_who_linked_by_itself_is_not_dialled(dialled: Dialled) -> None:
     dialled.dialler.lost("n1")
     assert target.wanted.is_set()
     await dialled.dialler.stop()
+
+
+async def test_why_an_address_has_no_link_is_told_until_it_has_one(dialled: Dialled) -> None:
+    dialled.dialler.follow(["a:1"])
+    await dialled.next()
+    target = dialled.dialler._targets["a:1"]
+    assert dialled.dialler.failures() == {}
+    target.failure = "connection refused"
+    assert dialled.dialler.failures() == {"a:1": "connection refused"}
+    dialled.dialler.linked("member at a:1", "a:1")
+    assert dialled.dialler.failures() == {}
+    await dialled.dialler.stop()

@@ -6,6 +6,7 @@ import pytest
 
 from elasticq.model.commands import Command, DeleteMessage, DeleteMessageBatch, DeleteQueue, ReceiveMessage, SendMessage
 from elasticq.model.commands import SendMessageBatch as Batch
+from elasticq.model.group_commands import ElasticqHeartbeat
 from elasticq.model.results import (
     BatchResult,
     EmptyResult,
@@ -123,3 +124,11 @@ def test_publishes_are_counted_by_topic_until_it_is_deleted() -> None:
     assert (found.published, found.delivered, found.filtered, found.failed) == (4, 4, 3, 5)
     count(meter, DeleteTopic(topic_arn=arn), TopicDone())
     assert meter.by_topic() == {}
+
+
+def test_a_heartbeat_of_a_healthy_consumer_is_not_slow() -> None:
+    meter = Meter([*OPERATIONS])
+    view = EmptyResult()
+    assert not count(meter, ElasticqHeartbeat(wait_time_seconds=10), view, took_s=10.5)
+    assert count(meter, ElasticqHeartbeat(wait_time_seconds=10), view, took_s=11.5)
+    assert count(meter, ElasticqHeartbeat(), view, took_s=1.5)

@@ -18,6 +18,8 @@ from aiohttp import web
 from elasticq import __version__
 from elasticq.admin import asking, calls, definitions, openapi
 from elasticq.admin.api import Api, no_queue
+from elasticq.admin.attention.finding import CRITICAL
+from elasticq.admin.attention.overview import overview
 from elasticq.admin.calls import Ask, NotExecuted
 from elasticq.admin.cluster import document
 from elasticq.admin.page import forms, groups, scheduled, text, topics
@@ -113,7 +115,7 @@ class Pages:
 
     async def overview(self, _: web.Request) -> web.Response:
         """Show the state of the cluster."""
-        return await self._html("overview.html", "/", cluster=document(self._source.node_name, self._source.status()))
+        return await self._html("overview.html", "/", owner_path=self._owner_path)
 
     async def queues(self, request: web.Request) -> web.Response:
         query = request.query
@@ -532,11 +534,13 @@ class Pages:
 
     async def _html(self, template: str, here: str, /, *, code: int = 200, **values: Any) -> web.Response:
         environment = await self._environment()
-        source = self._source
+        source, state = self._source, overview(await self._api.surveyor.survey())
         parts = environment.get_template(template).generate(
             nav=NAV,
             here=here,
             status=source.status(),
+            state=state,
+            alarms=[each for each in state.findings if each.severity == CRITICAL],
             node=source.node_name,
             version=__version__,
             endpoint=source.endpoint,

@@ -107,5 +107,5 @@ def hexdump(body: str) -> str:
 
 
 FILTERS: Final[dict[str, Callable[..., Any]]] = {
-    each.__name__: each for each in (count, rate, age, moment, typed_time, start, shown, pretty, hexdump)
+    each.__name__: each for each in (count, size, rate, age, moment, typed_time, start, shown, pretty, hexdump)
 }

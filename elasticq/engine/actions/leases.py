@@ -76,6 +76,7 @@ def _receive(
     queue = fence.queue_of(state, call, command.queue_url, command, context)
     asked = receive.Asked(queue, command, context.limits)
     check_range(asked.visibility_s, 1, limits.VISIBILITY_S_MAX, "VisibilityTimeout", "A lease has 1 to 43200 seconds")
+    context.tally.fetched[queue.id] = context.now_ms
     key = (queue.id, attempt.name, attempt.batch, attempt.partition)
     lease = state.leases.get(key)
     if lease is None:

@@ -15,6 +15,7 @@ from elasticq.engine.stored import mutations as m
 from elasticq.engine.stored.contents import check_range, check_token, stored_bytes
 from elasticq.engine.stored.delivery_rows import Row
 from elasticq.engine.stored.identity import next_delivery_number, sequence_number
+from elasticq.engine.tally import OFTEN
 from elasticq.model import limits
 from elasticq.model.commands import Call, MessageAttributes, ReceiveMessage
 from elasticq.model.errors import InvalidAttributeName, InvalidParameterValue, OverLimit, quoted
@@ -108,6 +109,7 @@ def receive_message(state: State, call: Call, command: ReceiveMessage, context: 
     queue = fence.queue_of(state, call, command.queue_url, command, context)
     asked = Asked(queue, command, context.limits)
     now_ms = context.now_ms
+    context.tally.fetched[queue.id] = now_ms
     key = _attempt_key(queue, command)
     if key:
         first_ms, held = attempted(state, queue, key, command.receive_request_attempt_id or "", now_ms)
@@ -176,6 +178,8 @@ def deliver(
             number = next_delivery_number(old.delivery_number, context.term)
             count = old.receive_count + 1
             first_ms = old.first_received_ms or now_ms
+            if count >= OFTEN:
+                context.tally.received_often(queue_id, sequence)
         numbers.append(number)
         counts.append(count)
         first_times_ms.append(first_ms)

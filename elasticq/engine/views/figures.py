@@ -3,6 +3,7 @@
 from msgspec import Struct
 
 from elasticq.engine.state import Queue
+from elasticq.engine.stored.delivery_rows import Row
 
 PASSED_MAX = 1_000
 
@@ -10,8 +11,9 @@ PASSED_MAX = 1_000
 class QueueFigures(Struct, gc=False):
     """The figures of one queue.
 
-    oldest_ms: when its oldest message was sent; None if there is none. last_sequence: sequence of its newest message.
-    is_dead_letter_queue: another queue sends its dead letters to it.
+    oldest_ms: since when its oldest message can be received, or was; None if all are delayed, or there are none. It is
+    the time of its send or the end of its delay.
+    last_sequence: sequence of its newest message. is_dead_letter_queue: another queue sends its dead letters to it.
     """
 
     account: str
@@ -30,21 +32,36 @@ def figures(queue: Queue, now_ms: int) -> QueueFigures:
     It takes O(1), plus the time to move the messages whose deadline has passed.
     """
     counts = queue.order.counts(now_ms)
-    oldest_ms = _oldest_ms(queue) if queue.count else None
+    oldest_ms = _oldest_ms(queue, now_ms) if counts.visible + counts.in_flight else None
     return QueueFigures(
         queue.account, queue.name, counts.visible, counts.in_flight, counts.delayed, oldest_ms, queue.last_sequence
     )
 
 
-def _oldest_ms(queue: Queue) -> int | None:
-    """Return when the oldest message was sent, approximately if many leading sequences have no message.
+def _oldest_ms(queue: Queue, now_ms: int) -> int | None:
+    """Return since when the oldest message that is not delayed can be received.
 
-    The search stops after PASSED_MAX sequences; the sweeper trims those in front.
+    The search stops after PASSED_MAX sequences without such a message. Then the time may be too late.
     """
-    sequence = queue.issued.first()
-    if sequence is not None and queue.row(sequence) is not None:  # the common case; a scrape asks all queues
-        return queue.sent_by_ms(sequence)
+    order = queue.order
+    first, _ = next(order.untouched_pairs(), (None, None))
+    found = [] if first is None or order.is_delayed(first, now_ms) else [queue.sent_by_ms(first)]
     for passed, sequence in enumerate(queue.issued):
-        if passed == PASSED_MAX or queue.row(sequence) is not None:
+        row = queue.row(sequence)
+        if row is not None and not order.is_delayed(sequence, now_ms):
+            found.append(_available_ms(queue, sequence, row))
             break
-    return None if sequence is None else queue.sent_by_ms(sequence)
+        if passed == PASSED_MAX:
+            break
+    return min(found, default=now_ms)
+
+
+def _available_ms(queue: Queue, sequence: int, row: Row) -> int:
+    """Return when a message could be received for the first time. A delay of a message that was received counts only
+    while its content is in memory.
+    """
+    sent_ms = queue.sent_by_ms(sequence)
+    if not row.delivery_number:
+        return max(sent_ms, row.visible_at_ms)
+    content = queue.contents.get(sequence)
+    return sent_ms if content is None else max(sent_ms, min(content.visible_at_ms, row.first_received_ms))

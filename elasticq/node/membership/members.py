@@ -41,6 +41,7 @@ class Members:
         self.incarnation = settings.incarnation or random.token(b"boot", 8).hex()
         self.peers: dict[str, Peer] = {}
         self.linked: set[str] = set()
+        self._lost_at_ms: dict[str, int] = {}  # of members without a link: when it broke
         self.was_removed = was_removed and not replica.membership.is_voter
         self.was_voter = replica.membership.has_been_voter
         self._voters_index = min(replica.membership.index, replica.commit_index)
@@ -86,6 +87,7 @@ class Members:
             return
         self.peers[peer.id] = peer
         self.linked.add(peer.id)
+        self._lost_at_ms.pop(peer.id, None)
         self._forget_strangers()
         replica = self._replica
         if peer.cluster:
@@ -103,6 +105,7 @@ class Members:
         if len(self.peers) > PEERS_MAX:
             kept = self.linked.union(self._replica.voters)
             self.peers = {each: peer for each, peer in self.peers.items() if each in kept}
+            self._lost_at_ms = {each: at_ms for each, at_ms in self._lost_at_ms.items() if each in self.peers}
 
     @property
     def reached_voters(self) -> int:
@@ -120,6 +123,7 @@ class Members:
         Without that member or its cluster, founding or joining may be possible.
         """
         self.linked.discard(member_id)
+        self._lost_at_ms[member_id] = now_ms
         if self._is_blank:
             clusters = self._clusters_met()
             if len(clusters) == 1:
@@ -293,30 +297,36 @@ class Members:
 
     # --- status -----------------------------------------------------------------------
 
-    def statuses(self) -> tuple[MemberStatus, ...]:
+    def statuses(self, now_ms: int, time_ms: int) -> tuple[MemberStatus, ...]:
+        """Return the status of each known member. now_ms: of the boot clock; time_ms: the cluster time."""
         replica = self._replica
         known = dict.fromkeys((*replica.voters, *replica.followers))
         met = (self.peers[each] for each in self.linked)
         known.update(dict.fromkeys(peer.id for peer in met if peer.cluster == replica.cluster and not peer.is_proxy))
         known.setdefault(self._settings.member_id)
-        return tuple(self._status(each) for each in sorted(known))
+        return tuple(self._status(each, now_ms, time_ms) for each in sorted(known))
 
     def proxies(self) -> tuple[str, ...]:
         """Return the names of the linked proxies."""
         return tuple(sorted(self.peers[each].name for each in self.linked if self.peers[each].is_proxy))
 
-    def _status(self, member_id: str) -> MemberStatus:
+    def _status(self, member_id: str, now_ms: int, time_ms: int) -> MemberStatus:
         replica = self._replica
         is_own = member_id == self._settings.member_id
         peer = self.introduce() if is_own else self.peers.get(member_id)
         address = next((voter.address for voter in replica.membership.voters if voter.id == member_id), "")
+        is_linked = is_own or member_id in self.linked
+        match_index = self._match_index(member_id) if is_linked else None
+        lost_ms = None if is_linked else self._lost_at_ms.get(member_id)
         return MemberStatus(
             id=member_id,
             name=name_of(member_id),
             role=self._role(member_id),
             voter=member_id in replica.voters,
-            is_linked=is_own or member_id in self.linked,
-            lag=self._lag(member_id),
+            is_linked=is_linked,
+            lag=None if match_index is None else max(0, replica.commit_index - match_index),
+            lag_ms=None if match_index is None else self._lag_ms(match_index, time_ms),
+            lost_ms=None if lost_ms is None else now_ms - lost_ms,
             address=peer.address if peer else address,
             http=peer.http if peer else "",
             admin=peer.admin if peer else "",
@@ -331,12 +341,26 @@ class Members:
             return "learner"
         return "follower" if member_id in self.linked or member_id == self._settings.member_id else "unknown"
 
-    def _lag(self, member_id: str) -> int | None:
+    def _match_index(self, member_id: str) -> int | None:
+        """Return the newest index that is durable at a member; None if this member does not know it."""
         replica = self._replica
         if member_id == self._settings.member_id:
-            return max(0, replica.commit_index - replica.durability.durable_index)
+            return replica.durability.durable_index
         progress = replica.followers.get(member_id)
-        return None if progress is None else max(0, replica.commit_index - progress.match_index)
+        return None if progress is None or (progress.probing and not progress.match_index) else progress.match_index
+
+    def _lag_ms(self, match_index: int, time_ms: int) -> int:
+        """Return for how long the first committed entry after ``match_index`` has existed; 0 if there is none.
+
+        It is a lower bound if the log does not have that entry any more.
+        """
+        replica = self._replica
+        if match_index >= replica.commit_index:
+            return 0
+        log = replica.log
+        index = max(match_index + 1, log.base_index + 1)
+        since_ms = log.entry(index).time_ms if index <= log.last_index else log.last_time_ms
+        return max(0, time_ms - since_ms)
 
 
 def read_payload(entry: Entry) -> list[m.Mutation]:

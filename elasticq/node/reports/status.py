@@ -59,7 +59,7 @@ class StatusReport:
     def status(self, now_ms: int, groups_max: int) -> NodeStatus:
         """Return the status that ``/ready`` and ``/cluster`` show for this member."""
         replica = self._replica
-        is_ready = self._is_ready()
+        is_ready, time_ms = self._is_ready(), self._clock.time_ms(now_ms)
         return NodeStatus(
             member_id=replica.member_id,
             role=replica.role,
@@ -70,14 +70,14 @@ class StatusReport:
             last_index=replica.log.last_index,
             ready=is_ready,
             reason="" if is_ready else self._unready_reason(),
-            time_ms=self._clock.time_ms(now_ms),
+            time_ms=time_ms,
             voters=replica.voters,
             match={other: progress.match_index for other, progress in replica.followers.items()},
-            queues=len(self._state.queues),
+            queues=len(self._state.names) - len(self._state.inner),
             waiters=self._executor.waiters.count,
             contents_bytes=self._state.contents_bytes,
             cluster_id=replica.cluster,
-            members=self._members.statuses(),
+            members=self._members.statuses(now_ms, time_ms),
             stale_ms=self._leadership.stale_ms(now_ms),
             discarded=self._journal.discarded,
             set_aside=self._set_aside,

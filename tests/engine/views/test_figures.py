@@ -48,3 +48,41 @@ def test_a_fifo_queue_is_told_as_well() -> None:
     desk.do(c.SendMessage(queue_url="jobs.fifo", message_body="x", message_group_id="g", message_deduplication_id="1"))
     told = figures(desk.queue("jobs.fifo"), desk.context.now_ms)
     assert (told.visible, told.oldest_ms) == (1, START_MS)
+
+
+def test_delayed_messages_have_no_age_until_they_can_be_received() -> None:
+    desk = Desk()
+    desk.create()
+    desk.send("later", delay_s=600)
+    assert (seen(desk).delayed, seen(desk).oldest_ms) == (1, None)
+    desk.wait(300)
+    desk.send("now")
+    assert seen(desk).oldest_ms == START_MS + 300_000
+    desk.wait(400)
+    [first] = desk.receive()
+    [second] = desk.receive()
+    assert {first.body, second.body} == {"later", "now"}
+    for received in (first, second):
+        if received.body == "now":
+            desk.do(c.DeleteMessage(queue_url="jobs", receipt_handle=received.receipt_handle))
+    assert seen(desk).oldest_ms == START_MS + 600_000  # the end of its delay, not its send
+
+
+def test_many_delayed_messages_do_not_hide_the_oldest_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PASSED_MAX", 2)
+    desk = Desk()
+    desk.create()
+    for number in range(6):
+        desk.send(str(number), delay_s=600)
+    desk.wait(5)
+    desk.send("now")
+    desk.wait(60)
+    assert seen(desk).oldest_ms == START_MS + 5_000
+
+
+def test_a_fifo_queue_with_a_delay_has_no_old_message() -> None:
+    desk = Desk()
+    desk.create("jobs.fifo", FifoQueue="true", DelaySeconds="60")
+    desk.do(c.SendMessage(queue_url="jobs.fifo", message_body="x", message_group_id="g", message_deduplication_id="1"))
+    told = figures(desk.queue("jobs.fifo"), desk.context.now_ms)
+    assert (told.delayed, told.oldest_ms) == (1, None)
