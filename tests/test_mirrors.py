@@ -73,7 +73,7 @@ ELSEWHERE = (
     Elsewhere("a link takes two members that meet over real sockets",
               "peers/connection.py peers/link.py", "peers/test_peers.py peers/test_floods.py"),
     Elsewhere("node, storage, runtime and peers wired to a member: a process, or a cluster of them",
-              "server/declare.py server/cluster_process.py server/view.py",
+              "server/declare.py server/cluster_process.py server/view.py server/view_of_topics.py",
               "server/test_life.py server/test_member.py server/test_proxy.py server/test_queues.py "
               "server/test_watched.py"),
     Elsewhere("parts of Spark's reading that mean something beside Spark, or in the model that kills them at any step",

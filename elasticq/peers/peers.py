@@ -111,6 +111,7 @@ class Peers:
         self._links = Links(self._ticked_s)
         self.hosts = self._links.hosts
         self._dialler = Dialler(loop, self._dial, self._links.has)
+        self.unreached = self._dialler.failures
         self._book = Book()
         self._found: dict[str, float] = {}
         self._connections: set[Connection] = set()
@@ -228,10 +229,6 @@ class Peers:
     async def ask(self, member_id: str, kind: str, body: bytes, timeout_s: float) -> Answer:
         """Return another member's answer to a question: HTTP status and body. Raise NotAnswered if there is none."""
         return await self._questions.ask(self._links.live(member_id), kind, body, timeout_s)
-
-    def failures(self) -> dict[str, str]:
-        """Return, by the address of a member without a link, why the last attempt made none."""
-        return self._dialler.failures()
 
     def status(self) -> dict[str, int | list[str] | dict[str, int]]:
         """Return the state of the links.

@@ -105,7 +105,7 @@ class ClusterProcess(ABC):
     def links(self) -> Links:
         """Return the troubles of the links to other members."""
         peers = self._peers
-        return Links() if peers is None else Links(peers.failures(), peers.refusal_log.conflicts(self._loop.time()))
+        return Links() if peers is None else Links(peers.unreached(), peers.refusal_log.conflicts(self._loop.time()))
 
     @property
     @abstractmethod

@@ -4,18 +4,14 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import islice
 from time import perf_counter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from elasticq.admin import asking
 from elasticq.admin.attention.clients import ClientWatch
 from elasticq.admin.attention.queues import QueueWatch
 from elasticq.admin.rates import Rates
-from elasticq.admin.source import Event, FindSubscription, Links, Waiting
-from elasticq.admin.subscriptions import SubscriptionCounts
+from elasticq.admin.source import Event, Links, Waiting
 from elasticq.engine.state import Queue
-from elasticq.engine.stored.mutations import SubscriptionSet, TopicSet
-from elasticq.engine.stored.topic_index import QUEUE_PROTOCOL, Subscription, Topic
-from elasticq.engine.tally import Tally
 from elasticq.engine.views.condition import QueueCondition, condition
 from elasticq.engine.views.figures import QueueFigures, figures
 from elasticq.engine.views.in_flight import InFlight, in_flight
@@ -26,9 +22,8 @@ from elasticq.http.protocol import SqsProtocol
 from elasticq.model.commands import Call, Command
 from elasticq.model.errors import SqsError
 from elasticq.model.histogram import Histogram
-from elasticq.model.names import inner_owner, is_inner
+from elasticq.model.names import is_inner
 from elasticq.model.results import Result, StaleResult
-from elasticq.model.topic_results import PublishCounts
 from elasticq.node.membership.members import name_of
 from elasticq.node.node import Node
 from elasticq.node.orders import Order, OrderOutcome
@@ -43,11 +38,8 @@ from elasticq.runtime.runtime import RuntimeStopped
 from elasticq.runtime.ticket import Awaited
 from elasticq.server.cluster_process import ClusterProcess
 from elasticq.server.events import EventKeeper
-from elasticq.server.pushes import Pushes
 from elasticq.server.settings import Settings
-
-if TYPE_CHECKING:
-    from elasticq.push.pusher import Counts
+from elasticq.server.view_of_topics import ViewOfTopics
 
 SOURCES_MAX: Final = 3
 """The number of queues that a dead-letter queue's finding names."""
@@ -55,7 +47,7 @@ PRINCIPAL: Final = "operator"
 """The caller of the admin port's commands, in the log and in the SenderId of messages."""
 
 
-class View:
+class View(ViewOfTopics):
     """An AdminSource of this process. Call ``open`` before any other method.
 
     endpoint: scheme://host:port of the SQS port.
@@ -73,7 +65,6 @@ class View:
         self._member: ClusterProcess | None = None
         self._context: ServerContext | None = None
         self.stopping = False
-        self.pushing: Pushes | None = None
 
     def open(self, member: ClusterProcess, context: ServerContext) -> None:
         self._member, self._context = member, context
@@ -136,75 +127,6 @@ class View:
             found["log_fsync_duration_seconds"] = ("Duration of a sync of the log.", syncs)
         return found
 
-    def pushes(self) -> dict[tuple[str, str], tuple[int, int, int]]:
-        counts = {} if self.pushing is None else self.pushing.counts
-        return {key: (each.delivered, each.retried, each.failed) for key, each in counts.items()}
-
-    def delivered_in_steps(self) -> dict[tuple[str, str], PublishCounts]:
-        return {} if self._is_proxy else self._node.housekeeping.delivered
-
-    def topics(self) -> Iterator[tuple[TopicSet, list[SubscriptionSet]]]:
-        if self._is_proxy:
-            return
-        for topic in list(self._node.state.topics.by_number.values()):
-            if topic.row is not None:
-                yield topic.row, [each.row for each in topic.subscriptions.values()]
-
-    def topic(self, owner: str, name: str) -> tuple[TopicSet, FindSubscription] | None:
-        found = None if self._is_proxy else self._node.state.topics.names.get((owner, name))
-        return None if found is None or found.row is None else (found.row, partial(_subscription_of, found))
-
-    def subscriptions(self) -> Iterator[SubscriptionCounts]:
-        if self._is_proxy:
-            return
-        topics = self._node.state.topics
-        for number in sorted({*self._tally.copies, *self._posts, *topics.pushed}):
-            found = topics.subscription(number)
-            counts = None if found is None else self._counts_of(found)
-            if counts is not None:
-                yield counts
-
-    def subscription(self, key: str) -> SubscriptionCounts | None:
-        if self._is_proxy:
-            return None
-        found = self._node.state.topics.by_key.get(key)
-        return None if found is None else self._counts_of(found)
-
-    def _counts_of(self, subscription: Subscription) -> SubscriptionCounts | None:
-        row = subscription.row
-        copies, posts = self._tally.copies.get(row.number), self._posts.get(row.number)
-        topic = self._node.state.topics.by_number.get(row.topic)
-        is_queue = row.protocol == QUEUE_PROTOCOL
-        waiting = (
-            None if is_queue or topic is None or topic.row is None else self._waiting_in(topic.row.account, row.key)
-        )
-        if topic is None or topic.row is None or (copies is None and posts is None and not waiting):
-            return None
-        stored, refused = (0, 0) if copies is None else (copies.delivered, copies.dead_lettered + copies.failed)
-        return SubscriptionCounts(
-            topic=(topic.row.account, topic.row.name),
-            key=row.key,
-            protocol=row.protocol,
-            queue=subscription.target[1] if is_queue else "",
-            delivered=stored if is_queue else 0 if posts is None else posts.delivered,
-            retried=0 if posts is None else posts.retried,
-            failed=refused + (0 if posts is None else posts.failed),
-            waiting=waiting or 0,
-            error=self._error_of(subscription, posts),
-        )
-
-    def _error_of(self, subscription: Subscription, posts: "Counts | None") -> str:
-        """Return why the last failed copy or post to a subscription failed, empty if that is unknown."""
-        if posts is not None:
-            return posts.error
-        is_queue = subscription.row.protocol == QUEUE_PROTOCOL
-        return "the queue does not exist" if is_queue and self._queue(*subscription.target) is None else ""
-
-    def _waiting_in(self, owner: str, key: str) -> int:
-        """Return how many notifications wait in the inner queue of a subscription."""
-        queue = self._queue(inner_owner(owner), key)
-        return 0 if queue is None else queue.count
-
     def expired(self) -> dict[tuple[str, str], int]:
         return {} if self._is_proxy else self._by_name(self._tally.expired)
 
@@ -226,14 +148,6 @@ class View:
         node = self._member.runtime.node
         assert type(node) is Node
         return node
-
-    @property
-    def _tally(self) -> Tally:
-        return self._node.journal.context.tally
-
-    @property
-    def _posts(self) -> "dict[int, Counts]":
-        return {} if self.pushing is None else self.pushing.by_subscription
 
     def queues(self) -> Iterator[QueueFigures]:
         assert self._member is not None
@@ -273,9 +187,6 @@ class View:
     def group_order(self, owner: str, name: str, wanted: str, groups_max: int, messages_max: int) -> GroupOrder | None:
         found = self._queue(owner, name)
         return None if found is None else group_order(found, self._time_ms(), wanted, groups_max, messages_max)
-
-    def _queue(self, owner: str, name: str) -> Queue | None:
-        return None if self._is_proxy else self._node.state.names.get((owner, name))
 
     def _time_ms(self) -> int:
         assert self._member is not None
@@ -357,8 +268,3 @@ class View:
         if isinstance(outcome, (Result, SqsError)):
             raise RuntimeStopped
         return outcome
-
-
-def _subscription_of(topic: Topic, protocol: str, endpoint: str) -> SubscriptionSet | None:
-    number = topic.by_endpoint.get((protocol, endpoint))
-    return None if number is None else topic.subscriptions[number].row

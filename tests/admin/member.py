@@ -201,3 +201,11 @@ class Member:
         """Change what it sees of the members by name."""
         members = tuple(replace(member, **changes.get(member.name, {})) for member in self.seen.members)
         self.seen = replace(self.seen, members=members)
+
+
+def trio() -> dict[str, Member]:
+    """Three members with links to each other, by name."""
+    members = {name: Member(name) for name in IDS}
+    for name, member in members.items():
+        member.linked = {IDS[other]: each for other, each in members.items() if other != name}
+    return members

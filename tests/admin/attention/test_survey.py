@@ -5,53 +5,14 @@ import asyncio
 import msgspec
 import pytest
 
-from elasticq.admin.attention.finding import FINDINGS_MAX, NOTE, Finding
+from elasticq.admin.attention.finding import NOTE, Finding
 from elasticq.admin.attention.overview import overview
-from elasticq.admin.attention.queues import Totals
-from elasticq.admin.attention.report import Report, report
 from elasticq.admin.attention.survey import Surveyor
-from elasticq.admin.source import Event, Links
-from elasticq.peers.questions import BODY_BYTES_MAX, Answer
-from elasticq.runtime.meter import Messages
-from tests.admin.member import IDS, Member
+from elasticq.admin.source import Links
+from elasticq.peers.questions import Answer
+from tests.admin.member import IDS, trio
 
 LONELY = Finding(kind="nobody_fetches", severity=NOTE, what="Nobody.", cause="None.", since_ms=1)
-
-
-def trio() -> dict[str, Member]:
-    members = {name: Member(name) for name in IDS}
-    for name, member in members.items():
-        member.linked = {IDS[other]: each for other, each in members.items() if other != name}
-    return members
-
-
-async def test_all_members_show_the_same_findings_and_totals() -> None:
-    members = trio()
-    members["n1"].watch.findings, members["n1"].watch.totals = [LONELY], Totals(2, 3, 4, 5, 6)
-    shown = [overview(await Surveyor(each).survey()) for each in members.values()]
-    assert [each.findings for each in shown] == [[LONELY]] * 3
-    assert [each.totals for each in shown] == [Totals(2, 3, 4, 5, 6)] * 3
-    assert [each.asked for each in shown] == list(IDS)
-    assert {each.master for each in shown} == {"n1"}
-    for each in shown:
-        assert [(row.name, row.answers, row.ready, row.role) for row in each.members] == [
-            ("n1", True, True, "master"),
-            ("n2", True, True, "follower"),
-            ("n3", True, True, "follower"),
-        ]
-
-
-async def test_rates_of_all_members_are_added_and_the_newest_election_is_shown() -> None:
-    members = trio()
-    for at, member in enumerate(members.values()):
-        sent = Messages()
-        member.rates.update({("0", "jobs"): sent})
-        sent.sent = 20
-        member.rates.update({("0", "jobs"): sent})
-        member.told = [Event(at, "info", "master", f"master {at}"), Event(9, "info", "linked", "no election")]
-    shown = overview(await Surveyor(members["n2"]).survey())
-    assert shown.sent_per_s == 3 * 20 / 4
-    assert shown.last_election == Event(2, "info", "master", "master 2")
 
 
 async def test_a_member_that_does_not_answer_in_time_is_silent_since_the_first_time() -> None:
@@ -106,17 +67,3 @@ async def test_a_report_that_cannot_be_read_counts_as_none(monkeypatch: pytest.M
 
     monkeypatch.setattr(members["n1"], "ask", ask)
     assert (await Surveyor(members["n1"]).survey()).situation.others == []
-
-
-def test_a_report_has_a_default_for_each_member_and_fits_a_link() -> None:
-    assert msgspec.json.decode(b"{}", type=Report) == Report()
-    member = Member()
-    long = "x" * 80
-    member.watch.findings = [
-        Finding(
-            kind="blocked_group", severity=NOTE, what=long * 4, cause=long * 4, since_ms=1, link=long * 3, command=long
-        )
-    ] * FINDINGS_MAX
-    encoded = msgspec.json.encode(report(member))
-    assert len(encoded) < BODY_BYTES_MAX
-    assert msgspec.json.decode(encoded, type=Report) == report(member)
