@@ -14,17 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from elasticq.engine.stored.invocations import KEY_BYTES
-from elasticq.model import (
-    commands,
-    errors,
-    extensions,
-    group_commands,
-    group_results,
-    identity,
-    results,
-    topic_commands,
-    topic_results,
-)
+from elasticq.model import classes, commands, errors
 from elasticq.model.actions import BY_NAME
 from elasticq.model.commands import Call, Origin
 from elasticq.model.errors import SqsError
@@ -161,24 +151,13 @@ _decoder: msgspec.msgpack.Decoder[AnyForwardingMessage] = msgspec.msgpack.Decode
 _header_decoder: msgspec.msgpack.Decoder[Header] = msgspec.msgpack.Decoder(Header)
 
 
-def _classes(module: Any, base: type) -> dict[str, Any]:
-    """Return the subclasses of ``base`` in ``module`` by name, without ``base`` itself."""
-    found = {name: kind for name, kind in vars(module).items() if isinstance(kind, type) and issubclass(kind, base)}
-    return {name: kind for name, kind in found.items() if kind is not base}
-
-
-_COMMANDS: Final = {
-    name: msgspec.msgpack.Decoder(kind)
-    for module in (commands, topic_commands, extensions, group_commands, identity)
-    for name, kind in _classes(module, commands.Command).items()
-    if name in BY_NAME
+_COMMANDS: Final = {name: msgspec.msgpack.Decoder(kind) for name, kind in classes.COMMANDS.items()}
+_RESULTS: Final = {name: msgspec.msgpack.Decoder(kind) for name, kind in classes.RESULTS.items()}
+_ERRORS: Final[dict[str, type[SqsError]]] = {
+    name: kind
+    for name, kind in vars(errors).items()
+    if isinstance(kind, type) and issubclass(kind, SqsError) and kind is not SqsError
 }
-_RESULTS: Final = {
-    name: msgspec.msgpack.Decoder(kind)
-    for module in (results, topic_results, group_results, identity)
-    for name, kind in _classes(module, Result).items()
-}
-_ERRORS: Final[dict[str, type[SqsError]]] = _classes(errors, SqsError)
 _TEXT: Final = msgspec.msgpack.Decoder(str)
 
 

@@ -18,17 +18,7 @@ from typing import Annotated, Any, Final, Union, get_args, get_origin
 import msgspec
 from msgspec import NODEFAULT, Struct, structs
 
-from elasticq.model import (
-    actions,
-    commands,
-    extensions,
-    group_commands,
-    group_results,
-    identity,
-    results,
-    topic_commands,
-    topic_results,
-)
+from elasticq.model import actions, classes, commands, extensions, results
 from elasticq.model.actions import Action
 from elasticq.model.commands import Command
 from elasticq.model.errors import RequestTooLarge
@@ -318,8 +308,8 @@ SQS: Final = make_service(
     error_prefix="com.amazonaws.sqs#",
     signing_name="sqs",
     table=(*actions.ACTIONS, *actions.EXTENSIONS),
-    command_classes={**vars(commands), **vars(extensions), **vars(group_commands)},
-    result_classes={**vars(results), **vars(group_results)},
+    command_classes=classes.COMMANDS,
+    result_classes=classes.RESULTS,
     version="2012-11-05",
 )
 
@@ -329,8 +319,8 @@ SNS: Final = make_service(
     error_prefix="",
     signing_name="sns",
     table=actions.TOPIC_ACTIONS,
-    command_classes=vars(topic_commands),
-    result_classes=vars(topic_results),
+    command_classes=classes.COMMANDS,
+    result_classes=classes.RESULTS,
     version="2010-03-31",
     is_wrapped=True,
     not_here=actions.NOT_HERE,
@@ -342,8 +332,8 @@ STS: Final = make_service(
     error_prefix="",
     signing_name="sts",
     table=actions.IDENTITY_ACTIONS,
-    command_classes=vars(identity),
-    result_classes=vars(identity),
+    command_classes=classes.COMMANDS,
+    result_classes=classes.RESULTS,
     version="2011-06-15",
 )
 SERVICES: Final = (SQS, SNS, STS)
