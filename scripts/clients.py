@@ -126,8 +126,7 @@ def python_rolling(source: Path, environment: Path) -> list[str]:
 
 
 def make_javascript(source: Path, environment: Path) -> None:
-    for name in ("package.json", "job.mjs", "rolling.mjs"):
-        shutil.copy(source / name, environment)
+    shutil.copytree(source, environment, dirs_exist_ok=True)
     run(["npm", "install", "--no-audit", "--no-fund", "--silent"], environment, MAKING_S)
 
 
@@ -199,6 +198,14 @@ def java_job(source: Path, environment: Path) -> list[list[str]]:
     return [java_command(environment, "elasticq.Job"), java_command(environment, "elasticq.Libraries")]
 
 
+def camel_job(source: Path, environment: Path) -> list[list[str]]:
+    return [java_command(environment, "elasticq.Camel")]
+
+
+def camel_rolling(source: Path, environment: Path) -> list[str]:
+    return [*java_command(environment, "elasticq.Camel"), "rolling"]
+
+
 def java_rolling(source: Path, environment: Path) -> list[str]:
     return [*java_command(environment, "elasticq.Libraries"), "rolling"]
 
@@ -236,9 +243,14 @@ def terraform_job(source: Path, environment: Path) -> list[list[str]]:
 
 
 CLIENTS = [
-    *(Client(name, (), make_python, python_job, python_rolling) for name in ("boto3", "celery")),
+    *(Client(name, (), make_python, python_job, python_rolling) for name in ("boto3", "celery", "django_q", "pyqs")),
     *(Client(name, (), make_python, python_job) for name in ("aioboto3", "dramatiq", "taskiq")),
-    Client("javascript", ("node", "npm"), make_javascript, javascript_job, javascript_rolling),
+    *(
+        Client(name, ("node", "npm"), make_javascript, javascript_job, javascript_rolling)
+        for name in ("javascript", "nestjs")
+    ),
+    Client("camel", ("java", "mvn"), make_java, camel_job, camel_rolling),
+    Client("dapr", ("go",), make_go_tests, go_job, again(go_job)),
     Client("go", ("go",), make_go, go_job, again(go_job)),
     Client("java", ("java", "mvn"), make_java, java_job, java_rolling),
     Client("kombu", (), make_kombu, python_job, python_rolling),
