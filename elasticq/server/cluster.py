@@ -7,6 +7,8 @@ from typing import Annotated, Final, Literal
 from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
+from elasticq.peers.settings import PeerSettings
+from elasticq.peers.tls import server_context
 from elasticq.server.secret_files import check_mode
 
 NODES_MAX: Final = 15
@@ -196,6 +198,11 @@ def _of_secrets(cluster: Cluster) -> list[str]:
     if 0 < len(missing) < len(files):
         found.append(f"mutual TLS needs cluster.{' and cluster.'.join(missing)} too, or none of the three")
     found += [unreadable for name, path in files.items() if path and (unreadable := _unreadable(name, Path(path)))]
+    if not missing and not found:
+        try:
+            server_context(PeerSettings(**files))
+        except ValueError as error:
+            found.append(str(error))
     return found
 
 

@@ -5,23 +5,22 @@ import logging
 from collections.abc import Sequence
 from typing import Final
 
+from elasticq.engine.topics import actions, subscriptions
 from elasticq.model.commands import Call, DeclareQueue
-from elasticq.model.errors import ServiceUnavailable, SqsError
+from elasticq.model.errors import ServiceUnavailable, SqsError, invalid_parameter
 from elasticq.model.results import QueueDeclaredResult, Result
 from elasticq.model.topic_commands import CreateTopic, Subscribe
 from elasticq.runtime.runtime import Runtime, RuntimeStopped
 from elasticq.runtime.ticket import Awaited
+from elasticq.server.rehearsal import PRINCIPAL, Declaration
 
-PRINCIPAL: Final = "settings"
 AGAIN_S: Final = 0.5
 _NOT_YET: Final = (ServiceUnavailable,)
 
 _log = logging.getLogger(__name__)
 
 
-async def declare(
-    runtime: Runtime, commands: Sequence[DeclareQueue | CreateTopic | Subscribe], account: str, endpoint: str = ""
-) -> list[str]:
+async def declare(runtime: Runtime, commands: Sequence[Declaration], account: str, endpoint: str = "") -> list[str]:
     """Create queues and topics. Log what failed, and return a text for each failure.
 
     Return when all calls are answered, or the runtime stops. Without a master this can take long. endpoint:
@@ -47,8 +46,11 @@ async def _executed(runtime: Runtime, call: Call) -> Result | SqsError:
         await asyncio.sleep(AGAIN_S)
 
 
-def _logged(command: DeclareQueue | CreateTopic | Subscribe, outcome: Result | SqsError) -> list[str]:
+def _logged(command: Declaration, outcome: Result | SqsError) -> list[str]:
     """Log an outcome that an operator must know. Return the text of a failure, if it is one."""
+    if isinstance(outcome, SqsError) and outcome.message in _KEPT:
+        _log.warning("topic_kept %s: %s", _name(command), outcome.message)
+        return []
     if isinstance(outcome, SqsError):
         event, what = _FAILURES[type(command)]
         name = _name(command)
@@ -62,6 +64,12 @@ def _logged(command: DeclareQueue | CreateTopic | Subscribe, outcome: Result | S
     return []
 
 
+_KEPT: Final = frozenset(
+    invalid_parameter(text).message
+    for text in (actions.ATTRIBUTES_DIFFER, actions.TAGS_DIFFER, subscriptions.ATTRIBUTES_DIFFER)
+)
+"""The errors for topics and subscriptions that exist. They keep their attributes, as queues do."""
+
 _FAILURES: Final[dict[type, tuple[str, str]]] = {
     DeclareQueue: ("queue_not_made", "queue"),
     CreateTopic: ("topic_not_made", "topic"),
@@ -70,7 +78,7 @@ _FAILURES: Final[dict[type, tuple[str, str]]] = {
 """The event in the log and the word for each command."""
 
 
-def _name(command: DeclareQueue | CreateTopic | Subscribe) -> str:
+def _name(command: Declaration) -> str:
     if isinstance(command, Subscribe):
         return f"{command.endpoint} of {command.topic_arn}"
     return (command.queue_name if isinstance(command, DeclareQueue) else command.name) or ""

@@ -57,10 +57,9 @@ from elasticq.server.settings import (
     Settings,
     SettingsError,
     admin_token,
+    declarations,
     keys,
-    queues,
     tls,
-    topics,
     warnings,
 )
 from elasticq.server.view import View
@@ -187,7 +186,7 @@ async def _serve(
     if is_alone and not await member.can_serve():
         runtime.close()
         return member.ended.result()
-    declared = [*queues(settings), *topics(settings)]
+    declared = declarations(settings)
     declaring = loop.create_task(declare(runtime, declared, settings.node.account, view.endpoint))
     if is_alone:
         await asyncio.wait((declaring, member.ended), timeout=DECLARE_S, return_when=asyncio.FIRST_COMPLETED)

@@ -6,9 +6,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct, field
 
-from elasticq.engine.actions import queue_attributes
-from elasticq.engine.actions.tags import check_count, check_tags
-from elasticq.engine.ordering.kinds import FIFO, STANDARD, Kind, kind_named, kind_of
+from elasticq.engine.ordering.kinds import FIFO, STANDARD, Kind, kind_named
 from elasticq.engine.ordering.partitions import PARTITIONS
 from elasticq.engine.stored.redrive_policies import POLICY, read_policy
 from elasticq.model import limits
@@ -53,14 +51,12 @@ class AutoCreate(Struct, frozen=True, forbid_unknown_fields=True):
 class Declarations:
     """The commands that create the queues, dead-letter queues first.
 
-    wrong: a text for each invalid setting; doubts: a text for each setting that is likely a mistake.
+    named: each command after the name of its setting, in the order of execution. wrong: a text for each setting that
+    contradicts another; the rehearsal finds what the engine refuses. doubts: a text for each setting that is likely a
+    mistake.
     """
 
-    def __init__(
-        self, queues: Mapping[str, QueueSettings], region: str, account: str, *, is_empty: bool = False
-    ) -> None:
-        """Read the settings. is_empty: the server starts without stored queues, so all targets must be declared."""
-        self._is_empty = is_empty
+    def __init__(self, queues: Mapping[str, QueueSettings], region: str, account: str) -> None:
         self.wrong: list[str] = []
         self.doubts: list[str] = []
         self._region, self._account = region, account
@@ -68,7 +64,7 @@ class Declarations:
         made = {name: self._command(name, queue) for name, queue in self._queues.items()}
         for name in self._queues:
             self._check_targets(name)
-        self.commands = [made[name] for name in self._in_order()]
+        self.named = [(f"queues.{name}", made[name]) for name in self._in_order()]
 
     def _named(self, queues: Mapping[str, QueueSettings]) -> dict[str, QueueSettings]:
         """Return the queues by full name: .fifo is appended if it is missing."""
@@ -91,13 +87,10 @@ class Declarations:
         target = self._whole(queue.dead_letter_queue)
         arn = queue_arn(self._region, self._account, target) if target else ""
         kind = kind_named(name)
-        attributes = attributes_of(queue, arn, kind)
-        asked = kind_of(attributes)
-        faults = _faults(name, queue, attributes, asked if asked.exchanges_with(kind) else kind)
-        self.wrong += [f"queues.{name}: {reason}" for reason in faults]
+        self.wrong += [f"queues.{name}: {reason}" for reason in _faults(queue, kind)]
         return DeclareQueue(
             name,
-            attributes,
+            attributes_of(queue, arn, kind),
             dict(queue.tags),
             self._whole(queue.copy_to),
             self._whole(queue.move_to),
@@ -110,8 +103,7 @@ class Declarations:
             if not kind_named(target).exchanges_with(kind_named(name)):
                 self.wrong.append(f"queues.{name}.{key}: {target} is not of the same type, FIFO or standard")
             elif target not in self._queues:
-                is_fatal = self._is_empty and key == "dead_letter_queue"
-                missing = self.wrong if is_fatal else self.doubts
+                missing = self.wrong if key == "dead_letter_queue" else self.doubts
                 missing.append(f"queues.{name}.{key}: the settings have no queue {target}")
         for keys in (("dead_letter_queue",), ("copy_to", "move_to")):
             circle = self._circle(name, keys)
@@ -185,18 +177,11 @@ def attributes_of(queue: QueueSettings, dead_letter_arn: str, kind: Kind) -> dic
     return {**attributes, **queue.attributes}
 
 
-def _faults(name: str, queue: QueueSettings, attributes: dict[str, str], kind: Kind) -> Iterator[str]:
+def _faults(queue: QueueSettings, kind: Kind) -> Iterator[str]:
     if bool(queue.dead_letter_queue) != bool(queue.max_receive_count):
         yield "dead_letter_queue and max_receive_count (1 to 1000) belong together"
     if queue.content_based_deduplication and not kind.deduplicates_all:
         yield "content_based_deduplication is for FIFO queues"
-        attributes = {key: value for key, value in attributes.items() if key not in FIFO.defaults}
-    try:
-        queue_attributes.merged({}, queue_attributes.checked(attributes, kind))
-        check_tags(queue.tags)
-        check_count(queue.tags, name)
-    except SqsError as error:
-        yield error.message
 
 
 def template_of(made: AutoCreate, region: str, account: str) -> DeclareQueue | None:
@@ -210,9 +195,8 @@ def template_of(made: AutoCreate, region: str, account: str) -> DeclareQueue | N
 
 
 def template_faults(made: AutoCreate) -> list[str]:
-    """Return the faults of the template, checked as a FIFO queue, which may have all attributes of standard queues."""
-    attributes = attributes_of(made.template, "", FIFO)
-    return [f"auto_create.template: {reason}" for reason in _faults("template", made.template, attributes, FIFO)]
+    """Return the contradictions in the template, which may have the settings of FIFO queues, too."""
+    return [f"auto_create.template: {reason}" for reason in _faults(made.template, FIFO)]
 
 
 def template_doubts(made: AutoCreate) -> list[str]:

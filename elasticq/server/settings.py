@@ -7,7 +7,9 @@ names a way out. conf/elasticq.toml documents each setting with its unit (a test
 
 import ssl
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.util import find_spec
+from itertools import combinations
 from pathlib import Path
 from secrets import token_hex
 from typing import Annotated, Any, Final, Literal
@@ -16,6 +18,7 @@ import msgspec
 from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
+from elasticq.extras import how_to_install
 from elasticq.model import limits
 from elasticq.model.commands import DeclareQueue
 from elasticq.model.names import DEFAULT_ACCOUNT, DEFAULT_REGION
@@ -178,6 +181,8 @@ SECTIONS: Final[dict[str, type[Struct]]] = {
     "topics": TopicSettings,
 }
 _TABLES: Final = ("queues", "topics")
+_ALL_ADDRESSES: Final = frozenset(("0.0.0.0", "::", ""))
+NO_OPENTELEMETRY: Final = f"otel.enabled needs OpenTelemetry: {how_to_install('otel')}"
 _FILE_ONLY: Final = (*_TABLES, "auto_create")
 
 
@@ -267,8 +272,8 @@ def warnings(settings: Settings) -> list[str]:
             f"THE ADMIN PORT IS OPEN: it listens on {admin.host} without admin.token_file. Anyone who can reach it can "
             "read and change all queues and the cluster"
         )
-    found += Declarations(settings.queues, settings.node.region, settings.node.account).doubts
-    found += TopicDeclarations(settings.topics, settings.node.region, settings.node.account).doubts(settings.queues)
+    declared, announced = _declared(settings)
+    found += declared.doubts + announced.doubts(settings.queues)
     found += template_doubts(settings.auto_create)
     if settings.auth.mode == "strict" and admin.port >= 0 and not admin.token_file:
         found.append("auth is strict and admin.token_file is not set: the admin port answers only probes")
@@ -327,21 +332,49 @@ def _contradictions(settings: Settings) -> list[str]:
             read()
         except ValueError as error:
             found.append(str(error))
+    found += [*_of_ports(settings), *_of_libraries(settings.otel)]
     found += [f"push.refused_networks: {text} is not a network" for text in unreadable(settings.push.refused_networks)]
-    is_empty = settings.storage.memory and settings.cluster.nodes == 1
-    declared = Declarations(settings.queues, settings.node.region, settings.node.account, is_empty=is_empty)
-    found += TopicDeclarations(settings.topics, settings.node.region, settings.node.account).wrong
-    return found + declared.wrong + template_faults(settings.auto_create)
+    declared, announced = _declared(settings)
+    found += declared.wrong + announced.wrong + template_faults(settings.auto_create)
+    made = template(settings)
+    if not found and (declared.named or announced.named or made):
+        from elasticq.server.rehearsal import NodeRules, faults  # it loads the engine, which few settings need
+
+        node = settings.node
+        rules = NodeRules(node.region, node.account, call_limits(settings), node.single_region)
+        found += dict.fromkeys(faults([*declared.named, *announced.named], made, rules))
+    return found
 
 
-def queues(settings: Settings) -> list[DeclareQueue]:
-    """Return the commands that create the queues of the settings, in their order."""
-    return Declarations(settings.queues, settings.node.region, settings.node.account).commands
+def _of_ports(settings: Settings) -> Iterator[str]:
+    """Yield a text for each two listeners that would take the same port of the same address."""
+    http, admin, cluster = settings.http, settings.admin, settings.cluster
+    used = [("http.port", http.host, http.port), ("admin.port", admin.host, admin.port)]
+    if cluster.discovery != "none" and cluster.role != PROXY:
+        used.append(("cluster.peer_port", cluster.peer_host, cluster.peer_port))
+    for (first, host, port), (second, other, same) in combinations(used, 2):
+        if port == same > 0 and (host == other or {host, other} & _ALL_ADDRESSES):
+            yield f"{first} and {second} are both {port}: choose another one"
 
 
-def topics(settings: Settings) -> list[CreateTopic | Subscribe]:
-    """Return the commands that create the topics of the settings, each followed by those of its subscriptions."""
-    return TopicDeclarations(settings.topics, settings.node.region, settings.node.account).commands
+def _of_libraries(otel: Otel) -> list[str]:
+    names = ["opentelemetry.sdk", *(["opentelemetry.exporter.otlp.proto.http"] if otel.exporter == "otlp" else [])]
+    try:
+        is_missing = otel.enabled and not all(map(find_spec, names))
+    except ModuleNotFoundError:  # of a package above
+        is_missing = True
+    return [NO_OPENTELEMETRY] if is_missing else []
+
+
+def _declared(settings: Settings) -> tuple[Declarations, TopicDeclarations]:
+    region, account = settings.node.region, settings.node.account
+    return Declarations(settings.queues, region, account), TopicDeclarations(settings.topics, region, account)
+
+
+def declarations(settings: Settings) -> list[DeclareQueue | CreateTopic | Subscribe]:
+    """Return the commands that create the queues and topics of the settings, in their order."""
+    queues, topics = _declared(settings)
+    return [command for _, command in (*queues.named, *topics.named)]
 
 
 def template(settings: Settings) -> DeclareQueue | None:

@@ -9,9 +9,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from elasticq.extras import how_to_install
 from elasticq.http.admission.request_log import Observer, Seen
-from elasticq.server.settings import Otel, SettingsError
+from elasticq.server.settings import NO_OPENTELEMETRY, Otel, SettingsError
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
 _XRAY_ROOT: Final = re.compile(r"(?:^|;)Root=1-([0-9a-f]{8})-([0-9a-f]{24})(?:;|$)")
 _XRAY_PARENT: Final = re.compile(r"(?:^|;)Parent=([0-9a-f]{16})(?:;|$)")
-_MISSING: Final = f"otel.enabled needs OpenTelemetry: {how_to_install('otel')}"
 OPERATIONS: Final = {"SendMessage": "send", "SendMessageBatch": "send", "ReceiveMessage": "receive"}
 """The values of messaging.operation.type. Actions of SETTLING have "settle", all others none."""
 SETTLING: Final = ("DeleteMessage", "DeleteMessageBatch", "ChangeMessageVisibility", "ChangeMessageVisibilityBatch")
@@ -102,7 +100,7 @@ def make(settings: Otel, node_name: str) -> tuple[Observer | None, Callable[[], 
     try:
         spans = Spans(node_name, _exporter(settings.exporter))
     except ImportError as error:
-        raise SettingsError(f"{_MISSING} ({error})") from error
+        raise SettingsError(f"{NO_OPENTELEMETRY} ({error})") from error
     return spans.observe, spans.close
 
 

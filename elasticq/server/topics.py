@@ -6,9 +6,6 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from elasticq.engine.stored.subscription_attributes import Endpoint, check_endpoint, checked
-from elasticq.engine.stored.topic_attributes import at_creation
-from elasticq.model.errors import SqsError
 from elasticq.model.names import FIFO_SUFFIX, has_fifo_suffix, is_topic_name, queue_arn, topic_arn
 from elasticq.model.topic_commands import CreateTopic, Subscribe, Tag
 
@@ -39,11 +36,15 @@ class TopicSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
 
 
 class TopicDeclarations:
-    """The commands that create the topics. wrong: a text for each invalid setting."""
+    """The commands that create the topics, each followed by those of its subscriptions.
+
+    named: each command after the name of its setting. wrong: a text for each setting that contradicts another; the
+    rehearsal finds what the engine refuses.
+    """
 
     def __init__(self, topics: Mapping[str, TopicSettings], region: str, account: str) -> None:
         self.wrong: list[str] = []
-        self.commands: list[CreateTopic | Subscribe] = []
+        self.named: list[tuple[str, CreateTopic | Subscribe]] = []
         self._region, self._account = region, account
         for name, topic in topics.items():
             self._declare(f"{name}{FIFO_SUFFIX}" if topic.fifo and not has_fifo_suffix(name) else name, topic)
@@ -52,7 +53,7 @@ class TopicDeclarations:
         """Return a text for each subscription whose queue is not among the queues of the settings."""
         own = queue_arn(self._region, self._account, "")
         found = []
-        for command in self.commands:
+        for _, command in self.named:
             endpoint = (command.endpoint or "") if isinstance(command, Subscribe) else ""
             name = endpoint.removeprefix(own)
             if name != endpoint and name not in queues and name.removesuffix(FIFO_SUFFIX) not in queues:
@@ -60,20 +61,15 @@ class TopicDeclarations:
         return found
 
     def _declare(self, name: str, topic: TopicSettings) -> None:
-        is_fifo = has_fifo_suffix(name)
-        attributes = dict(topic.attributes)
+        attributes, is_fifo = dict(topic.attributes), has_fifo_suffix(name)
+        if not is_topic_name(name, is_fifo=is_fifo):
+            self.wrong.append(f"topics.{name}: a name has 1 to 256 letters, digits, - or _")
         if is_fifo:
             attributes["FifoTopic"] = "true"
         if topic.content_based_deduplication:
             attributes["ContentBasedDeduplication"] = "true"
-        if not is_topic_name(name, is_fifo=is_fifo):
-            self.wrong.append(f"topics.{name}: a name has 1 to 256 letters, digits, - or _")
-        try:
-            at_creation(attributes, is_fifo=is_fifo)
-        except SqsError as error:
-            self.wrong.append(f"topics.{name}: {error.message}")
         tags = [Tag(key, value) for key, value in topic.tags.items()]
-        self.commands.append(CreateTopic(name, attributes, tags))
+        self.named.append((f"topics.{name}", CreateTopic(name, attributes, tags)))
         for number, subscription in enumerate(topic.subscriptions, start=1):
             self._subscribe(name, f"topics.{name}.subscriptions, number {number}", subscription)
 
@@ -84,15 +80,8 @@ class TopicDeclarations:
         protocol, endpoint = subscription.url.partition(":")[0], subscription.url
         if subscription.queue:
             protocol, endpoint = "sqs", self._queue_arn(subscription.queue)
-        attributes = self._attributes(subscription)
-        to = Endpoint(protocol, self._account, has_fifo_suffix(name), endpoint)
-        try:
-            check_endpoint(to)
-            checked(attributes, {}, to)
-        except SqsError as error:
-            self.wrong.append(f"{where}: {error.message}")
         arn = topic_arn(self._region, self._account, name)
-        self.commands.append(Subscribe(arn, protocol, endpoint, attributes))
+        self.named.append((where, Subscribe(arn, protocol, endpoint, self._attributes(subscription))))
 
     def _attributes(self, subscription: SubscriptionSettings) -> dict[str, str]:
         attributes = dict(subscription.attributes)

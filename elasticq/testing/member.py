@@ -18,7 +18,7 @@ from elasticq.server.files import BACKLOG_MAX
 from elasticq.server.life import loop_factory, make_context, url_of
 from elasticq.server.member import Member
 from elasticq.server.pushes import Pushes
-from elasticq.server.settings import Settings, SettingsError, queues, topics
+from elasticq.server.settings import Settings, SettingsError, declarations
 from elasticq.storage.directory import DataDirectory
 
 STOP_S: Final = 1.0
@@ -128,7 +128,7 @@ class EmbeddedMember:
             self._runtime = await self._member.start()
             if self.settings.cluster.nodes == 1:
                 await self._member.can_serve()
-                declared = [*queues(self.settings), *topics(self.settings)]
+                declared = declarations(self.settings)
                 failed = await declare(self._runtime, declared, self.settings.node.account, self.url)
                 if failed:
                     raise SettingsError("; ".join(failed))

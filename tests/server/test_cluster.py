@@ -10,6 +10,7 @@ from elasticq.model.limits import INVOCATION_WINDOW_MS
 from elasticq.node.waits.waiting_calls import HELD_MS_MAX
 from elasticq.server.cluster import HOLD_S_MAX, is_address, is_loopback
 from elasticq.server.settings import Settings, SettingsError, load, secrets, warnings
+from tests.peers.test_tls import Authority
 
 
 def loaded(**cluster: Any) -> Settings:
@@ -123,9 +124,14 @@ def test_second_secret_is_that_of_the_file_beside_the_first(secret_file: Path) -
         loaded(nodes=3, peer_host="::", secret_file=str(secret_file))
 
 
-def test_tls_opens_the_peer_port_to_other_machines(secret_file: Path) -> None:
-    files = dict.fromkeys(("tls_cert", "tls_key", "tls_ca"), str(secret_file))
+def test_tls_opens_the_peer_port_to_other_machines(tmp_path: Path) -> None:
+    files = Authority(tmp_path, "one").settings("a")
     assert secrets(loaded(nodes=3, peer_host="::", **files)) == (b"", b"")
+
+
+def test_files_that_are_no_certificates_are_found_before_the_start(secret_file: Path) -> None:
+    with pytest.raises(SettingsError, match=r"TLS files .*secret"):
+        loaded(nodes=3, **dict.fromkeys(("tls_cert", "tls_key", "tls_ca"), str(secret_file)))
 
 
 def test_a_secret_file_that_went_away_is_told(secret_file: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from elasticq.server import goaws
 from elasticq.server.hocon import MigrationError
-from elasticq.server.settings import SettingsError, load, queues
+from elasticq.server.settings import SettingsError, declarations, load
 
 FILE = """
 Local:
@@ -68,7 +68,7 @@ def test_queue_may_stand_before_its_dead_letter_queue(tmp_path: Path) -> None:
         """'{"maxReceiveCount": 100, "deadLetterTargetArn": "arn:aws:sqs:us-east-1:000000000000:b"}'}, {Name: b}]}"""
     )
     loaded = load(file, {}, {"storage": {"memory": True}})
-    assert [command.queue_name for command in queues(loaded)] == ["b", "a"]
+    assert [getattr(command, "queue_name", "") for command in declarations(loaded)] == ["b", "a"]
 
 
 def test_values_that_sqs_refuses_are_ignored_with_a_note(tmp_path: Path) -> None:

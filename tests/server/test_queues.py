@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from elasticq.engine.actions.declare import of_template
-from elasticq.server.settings import Settings, SettingsError, load, queues, template, warnings
+from elasticq.model.commands import DeclareQueue
+from elasticq.server.settings import Settings, SettingsError, declarations, load, template, warnings
 from tests.server.refusal import refusal
 
 
@@ -16,16 +17,17 @@ def settings(tmp_path: Path, text: str) -> Settings:
     return load(file, {}, {})
 
 
+def queues(loaded: Settings) -> list[DeclareQueue]:
+    return [command for command in declarations(loaded) if isinstance(command, DeclareQueue)]
+
+
 def test_dead_letter_queues_stand_before_those_that_name_them(tmp_path: Path) -> None:
     text = "\n".join(
         f'[queues.{name}]\ndead_letter_queue = "{after}"\nmax_receive_count = 1'
-        for name, after in (("a", "b"), ("c", "a"), ("b", "d"), ("x", "elsewhere"))
+        for name, after in (("a", "b"), ("c", "a"), ("b", "d"))
     )
     loaded = settings(tmp_path, f"{text}\n[queues.d]")
-    assert [command.queue_name for command in queues(loaded)] == ["d", "b", "a", "c", "x"]
-    assert [doubt for doubt in warnings(loaded) if "queues." in doubt] == [
-        "queues.x.dead_letter_queue: the settings have no queue elsewhere"
-    ]
+    assert [command.queue_name for command in queues(loaded)] == ["d", "b", "a", "c"]
 
 
 def test_raw_redrive_policy_orders_queues_as_the_setting_does(tmp_path: Path) -> None:
@@ -34,8 +36,16 @@ def test_raw_redrive_policy_orders_queues_as_the_setting_does(tmp_path: Path) ->
     assert [command.queue_name for command in queues(loaded)] == ["b", "a"]
 
 
-def test_memory_server_refuses_a_dead_letter_queue_that_nothing_creates(tmp_path: Path) -> None:
-    text = "[storage]\nmemory = true\n[queues.a]\ndead_letter_queue = 'b'\nmax_receive_count = 1"
+def test_queue_that_is_only_copied_to_is_doubted(tmp_path: Path) -> None:
+    """It may be stored. If it is not, the copy is left out."""
+    loaded = settings(tmp_path, "[queues.a]\ncopy_to = 'b'")
+    assert [each for each in warnings(loaded) if "queues." in each] == [
+        "queues.a.copy_to: the settings have no queue b"
+    ]
+
+
+def test_dead_letter_queue_that_nothing_creates_is_refused(tmp_path: Path) -> None:
+    text = "[queues.a]\ndead_letter_queue = 'b'\nmax_receive_count = 1"
     assert "queues.a.dead_letter_queue: the settings have no queue b" in refusal(tmp_path / "e.toml", text)
 
 
@@ -136,7 +146,7 @@ def test_fifo_queue_may_have_partitions(tmp_path: Path) -> None:
         ("[queues.a]\ntags = {'aws:x' = 'y'}", "queues.a: Tag aws:x"),
         ("[auto_create]\nenable = true", "did you mean auto_create.enabled?"),
         ("[auto_create]\ntemplate = {delays = 1}", "delays"),
-        ("[auto_create]\ntemplate = {attributes = {Policy = 'x'}}", "auto_create.template"),
+        ("[auto_create]\nenabled = true\ntemplate = {attributes = {Policy = 'x'}}", "auto_create.template"),
         ("[node]\nlimits = 'loose'", "node.limits"),
         ("[http]\ncontext_path = 'x'", "http.context_path"),
     ],

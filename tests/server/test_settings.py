@@ -48,12 +48,26 @@ def test_environment_reads_truth_values() -> None:
         ("[cluster]\nack_mode = 'quorum'", "cluster.ack_mode"),
         ("[cluster]\ntransfer_mb_per_s = 0", "cluster.transfer_mb_per_s"),
         ("[admin]\nport = -2", "admin.port"),
+        ("[admin]\nport = 9324", "http.port and admin.port are both 9324: choose another one"),
+        ("[http]\nhost = '0.0.0.0'\nport = 9326\n[cluster]\nnodes = 3", "http.port and cluster.peer_port are both"),
         ("http = 1", "unknown section http"),
         ("[http", "e.toml"),
     ],
 )
 def test_what_is_wrong_is_told(tmp_path: Path, text: str, told: str) -> None:
     assert told in refusal(tmp_path / "e.toml", text)
+
+
+def test_ports_of_different_addresses_may_be_equal(tmp_path: Path) -> None:
+    file = tmp_path / "e.toml"
+    file.write_text("[http]\nhost = '127.0.0.2'\n[admin]\nhost = '127.0.0.1'\nport = 9324")
+    assert load(file, {}, {}).admin.port == 9324
+
+
+def test_missing_libraries_are_reported_before_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("elasticq.server.settings.find_spec", lambda name: None)
+    with pytest.raises(SettingsError, match=r"otel\.enabled needs OpenTelemetry"):
+        load(None, {"ELASTICQ_OTEL__ENABLED": "true"}, {})
 
 
 def test_a_missing_file_is_told(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from elasticq.model.topic_commands import CreateTopic, Subscribe, Tag
-from elasticq.server.settings import load, topics
+from elasticq.server.settings import declarations, load
 from elasticq.testing import ElasticQ
 from tests.server.refusal import refusal
 
@@ -45,7 +45,7 @@ def test_tables_become_commands(tmp_path: Path) -> None:
         "FilterPolicy": '{"kind": ["a", {"prefix": "b"}]}',
         "RedrivePolicy": json.dumps({"deadLetterTargetArn": f"{ARN}:dead"}),
     }
-    assert topics(load(file, {}, {})) == [
+    assert declarations(load(file, {}, {}))[2:] == [
         CreateTopic("news", {"DisplayName": "News"}, [Tag("team", "a")]),
         Subscribe(topic, "sqs", f"{ARN}:jobs", attributes),
         Subscribe(topic, "http", "http://127.0.0.1:9/hook", {}),
@@ -60,7 +60,10 @@ def test_tables_become_commands(tmp_path: Path) -> None:
         ("[topics.a]\nattributes = {Colour = 'x'}", "topics.a: Invalid parameter: "),
         ("[[topics.a.subscriptions]]", "topics.a.subscriptions, number 1: set either queue or url"),
         ("[[topics.a.subscriptions]]\nurl = 'ftp://x'", "number 1: Invalid parameter: Amazon SNS does not support"),
-        ("[[topics.a.subscriptions]]\nqueue = 'x'\nfilter = {a = 'x'}", "number 1: Invalid parameter: FilterPolicy: "),
+        (
+            "[[topics.a.subscriptions]]\nqueue = 'x'\nfilter = {a = 'x'}",
+            "number 1: Invalid parameter: Attributes Reason: FilterPolicy: ",
+        ),
         ("[topics.a]\ncolour = 1", "unknown setting topics.a.colour"),
     ],
 )
@@ -81,3 +84,30 @@ def test_a_server_starts_with_its_topics_and_keeps_them(tmp_path: Path) -> None:
             topic.publish("y")
             assert len(topic.subscriptions()) == 1
             assert {each["Body"] for each in server.queue("jobs").peek()} == {"x"}
+
+
+def test_topic_and_subscription_that_exist_keep_what_clients_set(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A changed attribute must not end the next start."""
+    subscription = {"queue": "jobs", "filter": {"kind": ["a"]}}
+    settings = {
+        "queues": {"jobs": {}},
+        "topics": {"news": {"attributes": {"DisplayName": "News"}, "subscriptions": [subscription]}},
+    }
+    with ElasticQ(data_dir=tmp_path, settings=settings) as server:
+        sns = server.client("sns")
+        topic = server.topic("news")
+        sns.set_topic_attributes(TopicArn=topic.arn, AttributeName="DisplayName", AttributeValue="Other")
+        (made,) = topic.subscriptions()
+        sns.set_subscription_attributes(
+            SubscriptionArn=made["SubscriptionArn"], AttributeName="FilterPolicy", AttributeValue='{"kind": ["b"]}'
+        )
+    with ElasticQ(data_dir=tmp_path, settings=settings) as server:
+        found = server.client("sns").get_topic_attributes(TopicArn=server.topic("news").arn)["Attributes"]
+        assert found["DisplayName"] == "Other"
+        assert len(server.topic("news").subscriptions()) == 1
+    assert [record.message.split(":")[0] for record in caplog.records if "topic_kept" in record.message] == [
+        "topic_kept news",
+        "topic_kept arn",
+    ]

@@ -66,7 +66,7 @@ def _checked_name(command: CreateQueue) -> str:
     kind = kind_of(command.attributes)
     for attribute in command.attributes:
         if attribute in MARKERS and attribute != kind.marker:  # it does not make the queue of any kind
-            raise InvalidAttributeName(f"Unknown Attribute {attribute}.")
+            raise InvalidAttributeName(kind.refused.get(attribute) or f"Unknown Attribute {attribute}.")
     if not kind.name_pattern.match(name):
         raise InvalidParameterValue(kind.name_words)
     return name

@@ -1,6 +1,7 @@
 """CreateTopic, DeleteTopic, ListTopics, the attributes of topics, and their data protection policies."""
 
 from itertools import islice
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -27,6 +28,9 @@ from elasticq.model.topic_results import (
     TopicDone,
     TopicsResult,
 )
+
+ATTRIBUTES_DIFFER: Final = "Attributes Reason: Topic already exists with different attributes"
+TAGS_DIFFER: Final = "Tags Reason: Topic already exists with different tags"
 
 
 def create_topic(state: State, call: Call, command: t.CreateTopic, context: ExecutionContext) -> Outcome:
@@ -56,9 +60,9 @@ def _check_same(topic: Topic, given: dict[str, str], tags: dict[str, str], *, is
         if name == topic_attributes.FIFO:
             continue  # equal names imply the same type
         if topic_attributes.checked(name, value, is_fifo=is_fifo) != row.attributes.get(name):
-            raise invalid_parameter("Attributes Reason: Topic already exists with different attributes")
+            raise invalid_parameter(ATTRIBUTES_DIFFER)
     if not tags.items() <= row.tags.items():
-        raise invalid_parameter("Tags Reason: Topic already exists with different tags")
+        raise invalid_parameter(TAGS_DIFFER)
 
 
 def delete_topic(state: State, call: Call, command: t.DeleteTopic, context: ExecutionContext) -> Outcome:

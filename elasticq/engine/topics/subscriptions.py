@@ -98,6 +98,7 @@ def subscribe(state: State, call: Call, command: t.Subscribe, context: Execution
     return _subscribed(topic, row, context, is_shown=is_shown), found
 
 
+ATTRIBUTES_DIFFER: Final = "Attributes Reason: Subscription already exists with different attributes"
 _ERROR_PREFIX: Final = "Invalid parameter: "
 
 
@@ -123,7 +124,7 @@ def _existing(topic: Topic, to: Endpoint) -> Subscription | None:
 def _check_same(existing: Subscription, named: Iterable[str], given: dict[str, str]) -> None:
     present = existing.row.attributes
     if any(given.get(name, "") != present.get(name, "") for name in named):
-        raise invalid_parameter("Attributes Reason: Subscription already exists with different attributes")
+        raise invalid_parameter(ATTRIBUTES_DIFFER)
 
 
 def _check_room(state: State, topic: Topic, to: Endpoint) -> None:

@@ -24,8 +24,7 @@ def _judge_file(file: Path) -> None:
         check_told(error)
         return
     assert settings.load(file, {}, {}, notes=[]).queues == loaded.queues
-    settings.queues(loaded)
-    settings.topics(loaded)
+    settings.declarations(loaded)
     settings.template(loaded)
 
 
