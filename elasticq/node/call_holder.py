@@ -16,7 +16,7 @@ from elasticq.model.commands import Call, ReceiveMessage
 from elasticq.model.errors import InternalFailure, InvalidParameterValue, RequestTooLarge, ServiceUnavailable, SqsError
 from elasticq.model.limits import FRAME_BYTES_MAX, Limits
 from elasticq.model.results import ReceiveMessageResult
-from elasticq.node.clock import ClusterClock
+from elasticq.node.clock import ClusterClock, earlier
 from elasticq.node.effects import Effects
 from elasticq.node.forwarding import (
     ANSWER_TAG,
@@ -44,6 +44,8 @@ from elasticq.replication.messages import FrameError
 
 UNKNOWN: Final = "The master did not answer; the outcome is unknown, a retry is safe."
 MASTERS_LOST_MAX: Final = 1
+MOVED_AT_ONCE: Final = 100
+"""The number of calls that one turn passes on or executes after a change of the master, so that other calls can run."""
 DEADLINE_MARGIN_MS: Final = 500
 """How much earlier than its client's deadline a call must be executed.
 
@@ -74,6 +76,7 @@ class Keeper(ABC):
         self._safe_executor = safe_executor
         self._waiting_calls = waiting_calls
         self._pending_calls = PendingCalls(incarnation)
+        self._go_on_at_ms: int | None = None  # when the next turn goes on with waiting calls
 
     # --- what members and proxies implement differently --------------------------------
 
@@ -106,6 +109,10 @@ class Keeper(ABC):
     @abstractmethod
     def _submit(self, held: HeldCall, now_ms: int) -> None:
         """Pass the call on, let it wait, or refuse it."""
+
+    @abstractmethod
+    def go_on_with_waiting_calls(self, now_ms: int) -> None:
+        """Pass on or execute MOVED_AT_ONCE of the calls that wait for a master, if that is possible now."""
 
     @abstractmethod
     def _give_up(self, held: HeldCall, now_ms: int) -> None:
@@ -174,7 +181,8 @@ class Keeper(ABC):
 
     def _forward(self, held: HeldCall, to: str, now_ms: int, *, is_relayed: bool = False) -> None:
         held.call = self._with_guid(held)
-        number = self._pending_calls.send(held, to, now_ms, self.term())
+        wait_ms = self._waiting_calls.left_ms(held, now_ms)
+        number = self._pending_calls.send(held, to, now_ms, self.term(), wait_ms)
         call = self._waiting_calls.call_now(held, now_ms)
         try:
             frame = self._frame_of(call, to, number, self._deadline_ms(held, now_ms), is_relayed=is_relayed)
@@ -263,31 +271,45 @@ class Keeper(ABC):
         self._pending_calls.hasten(is_former, now_ms + FAREWELL_MS)
         self._retry_unanswered(moved, now_ms)
 
+    def _taken_some(self, now_ms: int) -> list[HeldCall]:
+        """Remove and return the waiting calls of this turn. ``tick`` goes on with the others."""
+        some = self._waiting_calls.take_some(MOVED_AT_ONCE)
+        self._go_on_at_ms = now_ms + 1 if self._waiting_calls else None
+        return some
+
     def _retry_unanswered(self, given_up: list[Sent], now_ms: int) -> None:
         """Pass unanswered calls on again if they have an invocation id or only read, until their time is over.
 
         Answer the others. A call may have crashed its master, so it goes to one other master, and not to a third.
         """
-        for sent in given_up:
+        for number, sent in enumerate(given_up):
             held = sent.held
             held.masters_lost += not may_wait(held.call)
             if held.masters_lost <= MASTERS_LOST_MAX and self._waiting_calls.may_go_on(held, now_ms):
-                self._submit(held, now_ms)
+                if number < MOVED_AT_ONCE:
+                    self._submit(held, now_ms)
+                else:
+                    self._hold(held, now_ms)
+                    self._go_on_at_ms = now_ms + 1
             else:
                 self._effects.replies.append(Reply(held.ticket, ServiceUnavailable(UNKNOWN), 0))
 
     @property
     def wake_at_ms(self) -> int | None:
-        waiting_ms, expires_at_ms = self._waiting_calls.next_deadline_ms(), self._pending_calls.expires_at_ms
-        if waiting_ms is None or expires_at_ms is None:
-            return expires_at_ms if waiting_ms is None else waiting_ms
-        return min(waiting_ms, expires_at_ms)
+        wake_ms = earlier(self._waiting_calls.next_deadline_ms(), self._pending_calls.expires_at_ms)
+        return earlier(wake_ms, self._go_on_at_ms)
 
     def tick(self, now_ms: int) -> None:
         """End the waits whose time is over: for a master, and for an answer of the master."""
-        while (expired := self._waiting_calls.pop_expired(now_ms)) is not None:
+        for _ in range(MOVED_AT_ONCE):
+            expired = self._waiting_calls.pop_expired(now_ms)
+            if expired is None:
+                break
             self._give_up(expired, now_ms)
         self._retry_unanswered(self._pending_calls.expired(now_ms), now_ms)
+        if self._go_on_at_ms is not None and now_ms >= self._go_on_at_ms:
+            self._go_on_at_ms = None
+            self.go_on_with_waiting_calls(now_ms)
 
     # --- answers ----------------------------------------------------------------------
 

@@ -80,3 +80,10 @@ class ClusterClock:
     def keep(self, now_ms: int) -> None:
         """Note that this member is master now. That counts as contact with the master."""
         self.contact_ms = self.time_ms(now_ms) - self.ahead_ms
+
+
+def earlier(one_ms: int | None, other_ms: int | None) -> int | None:
+    """Return the earlier of two times; None is later than any time."""
+    if one_ms is None or other_ms is None:
+        return other_ms if one_ms is None else one_ms
+    return min(one_ms, other_ms)

@@ -27,16 +27,18 @@ from elasticq.model.group_commands import ElasticqHeartbeat
 from elasticq.model.group_results import GroupViewResult
 from elasticq.model.limits import WAITERS_MAX
 from elasticq.model.names import queue_path
-from elasticq.model.results import ReceiveMessageResult, Result, SendMessageBatchResult, SendMessageResult
-from elasticq.node.clock import ClusterClock
+from elasticq.model.results import ReceiveMessageResult, Result
+from elasticq.node.clock import ClusterClock, earlier
 from elasticq.node.content_cache import ContentCache
 from elasticq.node.decision import Decision
 from elasticq.node.journal import Journal
 from elasticq.node.leadership import TAKING_OVER, Leadership
+from elasticq.node.outcomes import found_nothing, is_plain, is_standard_send
 from elasticq.node.outputs import Fetch, HeldCall, Reply, Ticket
 from elasticq.node.safe_execution import SafeExecutor
 from elasticq.node.settings import NodeSettings
 from elasticq.node.waits.backpressure import SendBackpressure
+from elasticq.node.waits.contents import ContentWaits
 from elasticq.node.waits.heartbeats import Heartbeats, WaitingHeartbeat
 from elasticq.node.waits.pending_calls import Remote
 from elasticq.node.waits.publishes import TOO_MANY, Matchings
@@ -49,6 +51,9 @@ from elasticq.replication.replica import Replica
 # Bounds for one receive: executions, and messages in all. Beyond them it moves only the last found dead letters.
 DEAD_LETTERS: Final = 10, 1_000
 ATTEMPTS_MAX: Final = 10_000
+TOO_MANY_ON_DISK: Final = "Too many calls wait for messages that are on disk; try again later."
+SERVED_AT_ONCE: Final = 100  # waiting calls that one turn executes, so that other calls can run
+ENDED_AT_ONCE: Final = 200  # waits that one turn ends
 LOST: Final = "The mastership was lost; the outcome is unknown, a retry is safe."
 TOO_LATE: Final = "The call reached the master after its deadline and was not executed there; a retry is safe."
 UNREADABLE: Final = "Messages of this queue cannot be read from disk and are lost; a retry skips them."
@@ -98,8 +103,8 @@ class Executor:
         self._waiting_calls = waiting_calls
         self._due = due
         self._is_volatile = settings.volatile
-        # queue id -> calls that need contents that are on disk
-        self._awaiting_contents: dict[int, list[tuple[Call, Ticket]]] = {}
+        self.content_waits: Final = ContentWaits()
+        self.resume_at_ms = 0  # when the next turn may go on with waits of which the last one did its part
         self.matchings = Matchings()
         self._attempts: dict[bytes, int] = {}  # invocation id -> answers sent so far, where there were several
 
@@ -131,9 +136,9 @@ class Executor:
         try:
             decision = self._safe_executor.decide(execute, self._state, call, self._context)
             if type(decision.result) is ReceiveMessageResult:  # sends skip this block, because they are the hot path
-                if decision.mutations and _found_nothing(decision.result):
+                if decision.mutations and found_nothing(decision.result):
                     decision = self._move_dead_letters(call, decision, now_ms)
-                if _found_nothing(decision.result) and is_leased(call):
+                if found_nothing(decision.result) and is_leased(call):
                     if not decision.mutations and self._wait(call, ticket, now_ms):
                         return
                     decision = self._seal_or_answer(call, decision, now_ms)
@@ -161,9 +166,9 @@ class Executor:
         if no_queue is not None:  # not in the except clause, where later errors would keep a reference to this one
             self._execute_with_queue(call, ticket, no_queue, now_ms)
             return
-        if _found_nothing(result) and self._wait(call, ticket, now_ms):
+        if found_nothing(result) and self._wait(call, ticket, now_ms):
             return
-        if _is_standard_send(result) and not self._replies.acked_before_commit:  # a retry: mode all waits for all again
+        if is_standard_send(result) and not self._replies.acked_before_commit:  # a retry: mode all waits for all again
             self._replies.answer_send(call, ticket, result, self._journal.head_index(), now_ms)
             return
         self._answer(call, ticket, result, now_ms)
@@ -193,7 +198,7 @@ class Executor:
             self.change(decision, now_ms, call)
             self._journal.stamp_command(now_ms)
             decision = self._safe_executor.decide(execute, self._state, call, self._context)
-            if moved > most or not decision.mutations or not _found_nothing(decision.result):
+            if moved > most or not decision.mutations or not found_nothing(decision.result):
                 break
         return decision
 
@@ -213,7 +218,7 @@ class Executor:
             return
         self._journal.append(decision, now_ms, call)
         self._backpressure.contents_came()
-        is_send = ticket is not None and _is_standard_send(result)
+        is_send = ticket is not None and is_standard_send(result)
         if is_send and self._replies.acked_before_commit:
             self._journal.open_is_acked = True
         self._journal.close_if_free(now_ms)
@@ -266,24 +271,32 @@ class Executor:
         """Let a call wait for contents that are on disk. It is executed again when they are in memory."""
         assert isinstance(call.command, (ReceiveMessage, Peek, ById))
         queue_id = self._queue_of(call, call.command)
-        self._awaiting_contents.setdefault(queue_id, []).append((call, ticket))
-        self._content_cache.want(queue_id, sequences)
+        if self.content_waits.add(queue_id, call, ticket):
+            self._content_cache.want(queue_id, sequences)
+        else:
+            self._due.append(Reply(ticket, ServiceUnavailable(TOO_MANY_ON_DISK), 0))
 
     def fetched(self, fetch: Fetch, contents: list[m.MessageStored], now_ms: int) -> None:
         """Take contents that were read from disk, and execute the calls that waited for them."""
         self._content_cache.fetched(fetch, contents)
         if self._leadership.serving:
-            for call, ticket in self._awaiting_contents.pop(fetch.queue_id, ()):
-                self._execute(call, ticket, now_ms)
+            self.content_waits.fetched(fetch.queue_id)
+            self.serve_fetched(now_ms)
             self._serve_waiters(fetch.queue_id, now_ms)
         self._content_cache.trim()
+
+    def serve_fetched(self, now_ms: int) -> None:
+        """Execute SERVED_AT_ONCE of the calls whose contents came from disk."""
+        for call, ticket in self.content_waits.take_ready(SERVED_AT_ONCE):
+            self._execute(call, ticket, now_ms)
+        self.resume_at_ms = now_ms + 1
 
     def lose_contents(self, queue_id: int, sequences: list[int], now_ms: int) -> None:
         """Remove messages whose contents are lost, and refuse the calls that waited for contents of their queue."""
         self._journal.stamp_command(now_ms)
         removed: list[m.Mutation] = [m.MessagesRemoved(queue_id, part) for part in m.chunks(sequences)]
         self.change(self._safe_executor.own(removed), now_ms)
-        for call, ticket in self._awaiting_contents.pop(queue_id, ()):
+        for call, ticket in self.content_waits.take_of(queue_id):
             self._answer(call, ticket, ServiceUnavailable(UNREADABLE), now_ms)
 
     def _prefetch_after(self, mutation: m.Mutation) -> None:
@@ -360,24 +373,31 @@ class Executor:
             except SqsError as error:
                 self._answer_waiter(waiter, error.without_frames(), now_ms)
 
-    def _serve_waiters(self, queue_id: int, now_ms: int) -> None:
-        """Answer the receives that wait at a queue, in their order, as long as it has messages for them."""
-        in_vain, queues = _NO_PARTITIONS, self._state.queues
+    def _serve_waiters(self, queue_id: int, now_ms: int) -> int:
+        """Answer the receives that wait at a queue, in their order, as long as it has messages for them.
+
+        Return how many were executed, SERVED_AT_ONCE at most. The next turn serves the others.
+        """
+        in_vain, queues, served = _NO_PARTITIONS, self._state.queues, 0
         while waiter := self.waiters.next(queue_id, in_vain, queues.get(queue_id), self._context.now_ms):
+            if served == SERVED_AT_ONCE:
+                self.waiters.expect(queue_id, self._context.now_ms + 1)
+                return served
+            served += 1
             self._journal.stamp_command(now_ms)
             try:
                 decision = self._safe_executor.decide(execute, self._state, waiter.call, self._context)
-                if decision.mutations and _found_nothing(decision.result):
+                if decision.mutations and found_nothing(decision.result):
                     decision = self._move_dead_letters(waiter.call, decision, now_ms)
                     if waiter.is_over:  # moving its dead letters has woken and answered it
                         continue
-                if decision.mutations and _found_nothing(decision.result) and is_leased(waiter.call):
+                if decision.mutations and found_nothing(decision.result) and is_leased(waiter.call):
                     decision = self._seal_or_answer(waiter.call, decision, now_ms)
                     if waiter.is_over:
                         continue
                 self._count_attempt(waiter.call, decision)
                 result, mutations = decision.result, decision.mutations
-                if not mutations and _is_plain(result):
+                if not mutations and is_plain(result):
                     if not self._was_answered(waiter.call):
                         in_vain |= {waiter.partition}
                         continue
@@ -403,12 +423,13 @@ class Executor:
             if mutations and not self._is_volatile:
                 self._prefetch_after(mutations[0])
             self._wake(mutations, now_ms, besides=queue_id)
-            if not _is_plain(result):
+            if not is_plain(result):
                 self._serve_twins(waiter, now_ms)
         queue = queues.get(queue_id)
         due_ms = queue.order.next_due_ms() if queue is not None else None
         if due_ms is not None:  # due messages were skipped while contents are fetched: try again 1 ms later
             self.waiters.expect(queue_id, max(due_ms, self._context.now_ms + 1))
+        return served
 
     def _serve_twins(self, served: Waiter, now_ms: int) -> None:
         """Give the other receives of the same lease the same answer."""
@@ -490,22 +511,29 @@ class Executor:
         self._answer(call, ticket, view, now_ms)
 
     def end_waits(self, now_ms: int) -> None:
-        while (heartbeat := self.heartbeats.take_expired(now_ms)) is not None:
-            self._answer_heartbeat(heartbeat, now_ms)
-        while (waiter := self.waiters.pop_expired(now_ms)) is not None:
-            self._give_up_waiting(waiter, now_ms)
+        """End the waits whose time is over, ENDED_AT_ONCE at most. The next turn ends the others."""
+        for _ in range(ENDED_AT_ONCE):
+            if (heartbeat := self.heartbeats.take_expired(now_ms)) is not None:
+                self._answer_heartbeat(heartbeat, now_ms)
+            elif (waiter := self.waiters.pop_expired(now_ms)) is not None:
+                self._give_up_waiting(waiter, now_ms)
+            else:
+                return
+        self.resume_at_ms = now_ms + 1
 
     def serve_due(self, now_ms: int) -> None:
-        time_ms = self._journal.stamp_command(now_ms)
-        while (queue_id := self.waiters.pop_due(time_ms)) is not None:
-            self._serve_waiters(queue_id, now_ms)
+        """Serve queues with due messages, until about SERVED_AT_ONCE receives were executed."""
+        time_ms, served = self._journal.stamp_command(now_ms), 0
+        while served < SERVED_AT_ONCE and (queue_id := self.waiters.pop_due(time_ms)) is not None:
+            served += 1 + self._serve_waiters(queue_id, now_ms)
+        if served >= SERVED_AT_ONCE:
+            self.resume_at_ms = now_ms + 1
 
     def cancel(self, ticket: Ticket) -> None:
         self.waiters.cancel(ticket)
         self.heartbeats.take_with(ticket)
         self.matchings.cancel(ticket)
-        for calls in self._awaiting_contents.values():
-            calls[:] = [(call, other) for call, other in calls if other != ticket]
+        self.content_waits.cancel(ticket)
 
     def end_wait_of(self, ticket: Ticket, now_ms: int) -> None:
         """End the wait with this ticket. A receive is answered empty or, under a lease, with the final answer."""
@@ -537,18 +565,13 @@ class Executor:
     def wake_at_ms(self) -> int | None:
         """Return when (boot clock) a wait ends or a waiting receive may find a message; None without one."""
         waiters = self.waiters
-        heartbeat_ms = self.heartbeats.next_deadline_ms() if self.heartbeats.count else None
-        if not waiters.count:
-            return heartbeat_ms
-        wake_ms = waiters.next_deadline_ms()
-        if heartbeat_ms is not None and (wake_ms is None or heartbeat_ms < wake_ms):
-            wake_ms = heartbeat_ms
-        due_ms = waiters.next_due_ms() if self._leadership.may_write else None
-        if due_ms is not None:
-            due_ms = self._clock.boot_ms(due_ms)
-            if wake_ms is None or due_ms < wake_ms:
-                wake_ms = due_ms
-        return wake_ms
+        wake_ms = self.heartbeats.next_deadline_ms() if self.heartbeats.count else None
+        if waiters.count:
+            wake_ms = earlier(wake_ms, waiters.next_deadline_ms())
+            due_ms = waiters.next_due_ms() if self._leadership.may_write else None
+            if due_ms is not None:
+                wake_ms = earlier(wake_ms, self._clock.boot_ms(due_ms))
+        return None if wake_ms is None else max(wake_ms, self.resume_at_ms)
 
     def lost_mastership(self, now_ms: int) -> list[HeldCall]:
         """Remove the waiting calls, and return those that the next master shall execute.
@@ -570,31 +593,8 @@ class Executor:
                 held.append(answered)  # it has no entry of its own, or its entry was cut off
             else:
                 self.undecided.add(answered, answer)
-        idle = self._backpressure.give_up() + self.matchings.take_all()
-        idle += [parked for calls in self._awaiting_contents.values() for parked in calls]
-        self._awaiting_contents.clear()
+        idle = self._backpressure.give_up() + self.matchings.take_all() + self.content_waits.take_all()
         held += [waiting_calls.from_now(call, ticket, now_ms) for call, ticket in idle]
-        receives = self.waiters.take_all()
-        held += [waiting_calls.after_wait(each.call, each.ticket, each.deadline_ms) for each in receives]
-        waiting = self.heartbeats.take_all()
-        held += [waiting_calls.after_wait(each.call, each.ticket, each.deadline_ms) for each in waiting]
+        polls: list[Waiter | WaitingHeartbeat] = [*self.waiters.take_all(), *self.heartbeats.take_all()]
+        held += [waiting_calls.after_wait(each.call, each.ticket, each.deadline_ms) for each in polls]
         return held
-
-
-def _found_nothing(result: Result | SqsError) -> bool:
-    """Return whether this is the result of a receive that found no message and may wait."""
-    return type(result) is ReceiveMessageResult and not result.messages and not result.leased
-
-
-def _is_plain(result: Result | SqsError) -> bool:
-    """Return whether this is the result of a receive without a lease. Results under a lease may need no mutation."""
-    return type(result) is ReceiveMessageResult and not result.leased
-
-
-def _is_standard_send(result: Result | SqsError) -> bool:
-    """Return whether a send stored messages in a standard queue. Only such sends follow the acknowledgement modes."""
-    if type(result) is SendMessageResult:
-        return result.sequence_number is None
-    if type(result) is not SendMessageBatchResult or not result.successful:
-        return False
-    return result.successful[0].sequence_number is None

@@ -168,10 +168,9 @@ class Forwarder(Keeper):
         self.go_on_with_waiting_calls(now_ms)
 
     def go_on_with_waiting_calls(self, now_ms: int) -> None:
-        """Execute or pass on the calls that wait for a master, if there is one now."""
         may_write = self._leadership.may_write
         if self._waiting_calls and (may_write or self._route() is not None):
-            for held in self._waiting_calls.take_all():
+            for held in self._taken_some(now_ms):
                 if may_write:
                     self._executor.admit(self._waiting_calls.call_now(held, now_ms), held.ticket, now_ms)
                 else:

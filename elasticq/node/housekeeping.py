@@ -107,6 +107,8 @@ class Housekeeping:
         if voters is not None:
             self._journal.propose_voters(voters, now_ms)
         self._executor.serve_due(now_ms)
+        if self._executor.content_waits.has_ready and now_ms >= self._executor.resume_at_ms:
+            self._executor.serve_fetched(now_ms)
         if self._executor.matchings and now_ms >= self._match_at_ms:
             self._match(now_ms)
         if self._backpressure.may_release and now_ms >= self._release_at_ms:
@@ -203,6 +205,8 @@ class Housekeeping:
             at_ms = 0 if self._are_groups_urgent() else min(at_ms, self._groups_at_ms)
         if self._executor.matchings:
             at_ms = min(at_ms, self._match_at_ms)
+        if self._executor.content_waits.has_ready:
+            at_ms = min(at_ms, self._executor.resume_at_ms)
         if self._backpressure.held and self._backpressure.may_release:
             at_ms = min(at_ms, self._release_at_ms)
         if self._comparison.number:

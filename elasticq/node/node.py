@@ -118,7 +118,7 @@ class Node(Driven):
         incarnation = random.token(b"courier %d" % durable.applied_index, 8).hex()
         index = durable.applied_index
         safe_executor, mover = SafeExecutor(effects.failures), Mover()
-        waiting_calls = WaitingCalls(state, settings.hold_ms, settings.read_wait_ms)
+        waiting_calls = WaitingCalls(state, settings.hold_ms, settings.read_wait_ms, settings.limits.wait_s)
         outlet, digests = Outlet(replica, effects, is_volatile=is_volatile), Digests(state, replica)
         content_cache = ContentCache(state, effects.fetches, settings.memory_bytes)
         backpressure = SendBackpressure(state, content_cache, replies, settings.memory_bytes_max if is_volatile else 0)

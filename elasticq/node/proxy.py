@@ -163,8 +163,12 @@ class ProxyCalls(Keeper):
         if route != self._route_seen:
             self._route_seen, to_now = route, route[0]
             self._abandon_former_masters(lambda to: to != to_now, now_ms)
-        for held in self._waiting_calls.take_all():
-            self._submit(held, now_ms)
+        self.go_on_with_waiting_calls(now_ms)
+
+    def go_on_with_waiting_calls(self, now_ms: int) -> None:
+        if self._waiting_calls and self._route() is not None:
+            for held in self._taken_some(now_ms):
+                self._submit(held, now_ms)
 
     # --- implementation of Keeper ---------------------------------------------------------
 
@@ -199,7 +203,7 @@ class Proxy(Driven):
         self.effects = effects = Effects()
         self.clock = clock = ClusterClock()
         read_wait_ms = settings.hold_ms or settings.read_wait_ms
-        waiting_calls = WaitingCalls(None, settings.hold_ms, read_wait_ms)
+        waiting_calls = WaitingCalls(None, settings.hold_ms, read_wait_ms, settings.limits.wait_s)
         safe_executor = SafeExecutor(effects.failures)
         self._calls = ProxyCalls(
             settings.member_id, settings.limits, clock, effects, safe_executor, waiting_calls, settings.incarnation

@@ -25,12 +25,13 @@ from elasticq.engine.stored.mutations import MessageStored
 from elasticq.model.commands import Call
 from elasticq.model.errors import SqsError
 from elasticq.model.results import Result
+from elasticq.node.call_holder import MOVED_AT_ONCE
 from elasticq.node.digests import DAMAGED, DIGESTS_MAX
 from elasticq.node.driven import Driven
 from elasticq.node.membership.peer import Peer
 from elasticq.node.node import Node
 from elasticq.node.orders import Order
-from elasticq.node.outputs import Fetch, Frame, News, Wanted
+from elasticq.node.outputs import Fetch, Frame, HeldCall, News, Wanted
 from elasticq.node.settings import LeaseStatus, NodeStatus
 from elasticq.replication.messages import FrameError
 from elasticq.replication.records import Entry
@@ -89,6 +90,7 @@ class Runtime:
         "_gate",
         "_is_volatile",
         "_loop",
+        "_moved",
         "_node",
         "_on_discarded",
         "_on_failure",
@@ -133,6 +135,7 @@ class Runtime:
         self._on_discarded = on_discarded
         self._on_news = on_news
         self._wanted: Wanted | None = None
+        self._moved: list[HeldCall] = []  # calls of a replaced node that wait for their turn
         self._clock = clock
         self._wall_clock = wall_clock
         self._timer: TimerHandle | None = None
@@ -186,6 +189,8 @@ class Runtime:
     def cancel(self, ticket: Ticket) -> None:
         """End the wait of a receive whose client disconnected. Do nothing if the answer was already given."""
         if not self.stopped:
+            if self._moved:
+                self._moved = [held for held in self._moved if held.ticket != ticket]
             with _Guard(self):
                 self._node.cancel(ticket, self._clock())
             self._drain()
@@ -269,7 +274,7 @@ class Runtime:
         if self.stopped:
             return
         with _Guard(self):
-            held = self.node.retire(self._clock())
+            self._moved = [*self.node.retire(self._clock()), *self._moved]
         if self._effects.frames:
             self._transmit()
         self._release()
@@ -284,10 +289,7 @@ class Runtime:
         self.start()
         for peer in linked:
             self.met(peer)
-        if held and not self.stopped:
-            with _Guard(self):
-                self.node.go_on_with(held, self._clock())
-            self._drain()
+        _go_on(self)
 
     def set_full(self, reason: str | None) -> None:
         """Refuse sends with ``reason``, because the disk is full. None ends that."""
@@ -486,6 +488,18 @@ class Runtime:
         self.stopped = True
         if self._timer is not None:
             self._timer.cancel()
+
+
+def _go_on(runtime: Runtime) -> None:
+    """Pass MOVED_AT_ONCE calls of the replaced node to the node; later turns of the loop pass the others."""
+    moved = runtime._moved
+    if not moved or runtime.stopped:
+        return
+    some, runtime._moved = moved[:MOVED_AT_ONCE], moved[MOVED_AT_ONCE:]
+    with _Guard(runtime):
+        runtime.node.go_on_with(some, runtime._clock())
+    runtime._drain()
+    runtime._loop.call_soon(_go_on, runtime)
 
 
 class _Guard:

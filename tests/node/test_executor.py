@@ -7,9 +7,13 @@ from elasticq.model import commands as c
 from elasticq.model import errors, limits
 from elasticq.model.results import ReceiveMessageResult, SendMessageBatchResult, SendMessageResult
 from elasticq.node import content_cache
+from elasticq.node.executor import ENDED_AT_ONCE, SERVED_AT_ONCE
 from elasticq.node.housekeeping import RELEASE_MS
+from elasticq.node.waits import backpressure
 from elasticq.node.waits.backpressure import RELEASED_AT_ONCE
+from elasticq.node.waits.waiting_calls import CALL_BYTES
 from tests.node.cluster import Cluster, Solo, mutations
+from tests.node.test_content_cache import Deep
 
 
 def test_undelivered_receive_is_visible_at_once_and_counts_as_none(solo: Solo) -> None:
@@ -130,3 +134,83 @@ def test_a_send_that_waited_for_room_waits_during_a_transfer(monkeypatch: pytest
     cluster.advance(3_000)
     (outcome,) = cluster.answers(old, waiting)
     assert isinstance(outcome, SendMessageResult)
+
+
+# --- bounded turns ----------------------------------------------------------------------
+
+
+def answered(solo: Solo, tickets: list[int]) -> int:
+    return sum(bool(solo.answers(ticket)) for ticket in tickets)
+
+
+def answered_in_turns(solo: Solo, tickets: list[int], at_once: int) -> None:
+    """Let time pass until all are answered. No turn answers more than ``at_once``."""
+    before, until_ms = answered(solo, tickets), solo.now_ms + 100
+    while before < len(tickets) and solo.now_ms < until_ms:
+        solo.advance(1)
+        now = answered(solo, tickets)
+        assert now - before <= at_once
+        before = now
+    assert before == len(tickets)
+
+
+def test_receives_at_a_deleted_queue_are_answered_in_turns(solo: Solo) -> None:
+    tickets = [solo.poll() for _ in range(3 * SERVED_AT_ONCE + 1)]
+    solo.do(c.DeleteQueue(queue_url="jobs"))
+    assert 0 < answered(solo, tickets) <= SERVED_AT_ONCE
+    answered_in_turns(solo, tickets, SERVED_AT_ONCE)
+    assert {type(*solo.answers(ticket)) for ticket in tickets} == {errors.QueueDoesNotExist}
+
+
+def test_receives_whose_messages_are_due_together_are_answered_in_turns(solo: Solo) -> None:
+    names = [f"q{at}" for at in range(2 * SERVED_AT_ONCE + 1)]
+    for name in names:
+        solo.create(name)
+        solo.do(c.SendMessage(name, "x", delay_seconds=1))
+    tickets = [solo.start_call(c.ReceiveMessage(name, wait_time_seconds=20)) for name in names]
+    solo.advance(999)
+    assert answered(solo, tickets) == 0
+    answered_in_turns(solo, tickets, SERVED_AT_ONCE)
+
+
+def test_waits_that_are_over_together_end_in_turns(solo: Solo) -> None:
+    tickets = [solo.poll(1) for _ in range(2 * ENDED_AT_ONCE + 1)]
+    solo.advance(999)
+    assert answered(solo, tickets) == 0
+    answered_in_turns(solo, tickets, ENDED_AT_ONCE)
+    assert all(solo.answers(ticket) == [ReceiveMessageResult()] for ticket in tickets)
+
+
+def test_receives_whose_contents_came_together_are_answered_in_turns() -> None:
+    deep = Deep(memory_bytes=1)
+    deep.fill(2 * SERVED_AT_ONCE + 20)
+    deep.store()
+    deep.restart()
+    tickets = [deep.start_call(c.ReceiveMessage("jobs")) for _ in range(2 * SERVED_AT_ONCE + 1)]
+    assert answered(deep, tickets) == 0
+    for _ in range(100):
+        before = answered(deep, tickets)
+        deep.answer_all()
+        deep.advance(1)
+        assert answered(deep, tickets) - before <= 2 * SERVED_AT_ONCE, "a fetch and a tick"
+    assert answered(deep, tickets) == len(tickets)
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize(("name", "most"), [("HELD_MAX", 2), ("HELD_BYTES_MAX", 2 * CALL_BYTES + 4_000)])
+def test_sends_that_wait_for_the_disk_are_bounded(monkeypatch: pytest.MonkeyPatch, name: str, most: int) -> None:
+    solo = Solo(volatile=False)
+    solo.create()
+    monkeypatch.setattr(content_cache, "PINNED_BYTES_MAX", 0)
+    monkeypatch.setattr(backpressure, name, most)
+    solo.send("fills the room")
+    for _ in range(2):
+        tickets = [solo.start_call(c.SendMessage("jobs", "x" * 2_000)) for _ in range(3)]
+        (refused,) = solo.answers(tickets.pop())
+        assert isinstance(refused, errors.ServiceUnavailable)
+        assert answered(solo, tickets) == 0
+        monkeypatch.setattr(content_cache, "PINNED_BYTES_MAX", 1 << 30)
+        solo.call_node("stored", solo.node.replica.commit_index)
+        assert answered(solo, tickets) == 2
+        monkeypatch.setattr(content_cache, "PINNED_BYTES_MAX", 0)
+        solo.node._backpressure.contents_pinned()

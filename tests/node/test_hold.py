@@ -14,6 +14,7 @@ from elasticq.model.results import (
     StaleResult,
 )
 from elasticq.node import forwarding
+from elasticq.node.call_holder import MOVED_AT_ONCE
 from elasticq.node.outputs import Frame
 from elasticq.node.waits import waiting_calls
 from elasticq.node.waits.waiting_calls import WAITING_CALLS_MAX
@@ -514,3 +515,20 @@ def test_delete_that_is_told_twice_is_answered_twice(cluster: Cluster) -> None:
     cluster.settle()
     assert cluster.answer(name, ticket) == EmptyResult()
     assert cluster.answer(name, queue) == EmptyResult()
+
+
+def test_calls_that_waited_for_a_master_go_on_in_turns(cluster: Cluster) -> None:
+    """They are executed at the next master, and passed on by the others, a bounded number in each turn."""
+    master = cluster.elect()
+    names = [name for name in cluster.names if name != master]
+    cluster.crash(master)
+    tickets = {name: [cluster.say(name, send()) for _ in range(10 * MOVED_AT_ONCE + 1)] for name in names}
+    while not cluster.serving():
+        cluster.advance(10)
+    for _ in range(60):
+        before = {name: cluster.node(name).status(cluster.now_ms).held_calls for name in names}
+        cluster.advance(1)
+        for name in names:  # a millisecond has several turns
+            assert cluster.node(name).status(cluster.now_ms).held_calls >= before[name] - 4 * MOVED_AT_ONCE
+    for name in names:
+        assert all(isinstance(answer, SendMessageResult) for answer in answers_of(cluster, name, tickets[name]))

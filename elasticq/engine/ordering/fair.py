@@ -16,6 +16,9 @@ that place.
 
 Fewer than NOISY_SHARE tenants are noisy at a time, so a receive skips only a few. The group of a message is known even
 if its content is on disk only.
+
+An order that replaces another one takes over its tenants at once, and enters them into its line later: each advance
+enters some. A tenant that has no place in the line yet gets one as soon as one of its messages changes.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,7 +26,14 @@ from heapq import heapify, heappop, heappush, heapreplace
 from itertools import islice
 from typing import Final
 
-from elasticq.engine.ordering.contract import AHEAD_MAX, SKIPPED_MAX, TAKEN_BETWEEN_LOOKS, ContentsMissing, Order
+from elasticq.engine.ordering.contract import (
+    ADVANCED_MAX,
+    AHEAD_MAX,
+    SKIPPED_MAX,
+    TAKEN_BETWEEN_LOOKS,
+    ContentsMissing,
+    Order,
+)
 from elasticq.engine.ordering.groups import Groups, Tenant
 from elasticq.engine.ordering.ranges import Ranges
 from elasticq.engine.ordering.standard import StandardOrder, turns_after
@@ -43,10 +53,23 @@ class FairOrder(StandardOrder):
     """The index of one standard queue with tenants.
 
     ``_returned``, ``_due`` and ``_turns`` cover the messages without a group. ``_alone`` holds the untouched ones of
-    these.
+    these, and ``_alone_in_flight`` counts those in flight.
+
+    - line_number: Counts the orders of the queue so far. Of a tenant with another ``line``, nothing is in ``_line``.
+    - entered: Tenants with numbers up to this have been entered after the last replacement of the order.
+    - to_enter: The largest number of a tenant to enter; 0 if all have been entered.
     """
 
-    __slots__ = ("_alone", "_line", "_progress", "_tenants")
+    __slots__ = (
+        "_alone",
+        "_alone_in_flight",
+        "_entered",
+        "_line",
+        "_line_number",
+        "_progress",
+        "_tenants",
+        "_to_enter",
+    )
 
     has_groups = True
 
@@ -55,18 +78,18 @@ class FairOrder(StandardOrder):
         self._alone = Ranges()
         self._tenants: Groups[Tenant] = Groups(Tenant)
         self._line: list[Next] = []
-        self._progress = 0
+        self._progress = self._alone_in_flight = self._line_number = self._entered = self._to_enter = 0
 
     def _take_over(self, before: StandardOrder) -> None:
         super()._take_over(before)
         if isinstance(before, FairOrder):
             self._alone, self._tenants, self._progress = before._alone, before._tenants, before._progress
-            for tenant in self._tenants:
-                tenant.listed = None
-                self._line_up(tenant)
-            return
-        for first, last in self._untouched.pairs():
-            self._alone.add_range(first, last)
+            self._alone_in_flight = before._alone_in_flight
+            self._line_number = before._line_number + 1
+            self._to_enter = self._tenants.last_number
+        else:
+            self._alone = self._untouched.copy()
+            self._alone_in_flight = len(self._deadlines)
 
     # --- written by apply ---------------------------------------------------
 
@@ -95,8 +118,11 @@ class FairOrder(StandardOrder):
             tenant.add(sequence)
             if tenant.first == sequence:
                 self._line_up(tenant)
-        elif tenant is not None and row.delivery_number:
-            tenant.in_flight += 1
+        elif row.delivery_number:
+            if tenant is not None:
+                tenant.in_flight += 1
+            else:
+                self._alone_in_flight += 1
 
     def insert_untouched(self, first: int, last: int) -> None:
         super().insert_untouched(first, last)
@@ -126,6 +152,8 @@ class FairOrder(StandardOrder):
         It still belongs to ``tenant``.
         """
         if tenant is None:
+            if row.delivery_number and sequence in self._deadlines:
+                self._alone_in_flight -= 1
             super().remove(sequence, row)
             if not row.visible_at_ms:
                 self._alone.discard(sequence)
@@ -146,6 +174,8 @@ class FairOrder(StandardOrder):
     def _put_back(self, sequence: int, due_ms: int, was_received: bool) -> bool:
         tenant = self._tenants.of(sequence)
         if tenant is None:
+            if was_received:
+                self._alone_in_flight -= 1
             return super()._put_back(sequence, due_ms, was_received)
         if was_received:
             tenant.in_flight -= 1
@@ -156,6 +186,8 @@ class FairOrder(StandardOrder):
     def _line_up(self, tenant: Tenant) -> None:
         """Enter the tenant into the line with its next message, if that has changed."""
         entry = self._next_of(tenant)
+        if tenant.line != self._line_number:
+            tenant.line, tenant.listed = self._line_number, None
         if entry == tenant.listed:
             return
         tenant.listed = entry
@@ -164,8 +196,18 @@ class FairOrder(StandardOrder):
         line = self._line
         heappush(line, entry)
         if len(line) > 64 and len(line) > 2 * len(self._tenants):
-            self._line = [each.listed for each in self._tenants if each.listed is not None]
+            number = self._line_number
+            self._line = [each.listed for each in self._tenants if each.listed is not None and each.line == number]
             heapify(self._line)
+
+    def _enter_some(self) -> None:
+        """Enter the next tenants, ADVANCED_MAX at most, after this order replaced another one."""
+        until = min(self._entered + ADVANCED_MAX, self._to_enter)
+        for tenant in self._tenants.numbered(self._entered + 1, until):
+            self._line_up(tenant)
+        self._entered = until
+        if until == self._to_enter:
+            self._to_enter = 0
 
     def _next_of(self, tenant: Tenant) -> Next | None:
         """Return the first message that ``_waiting`` yields for the tenant; None if it has none to deliver."""
@@ -195,6 +237,14 @@ class FairOrder(StandardOrder):
                     self.insert(sequence, row)
 
     # --- read by handlers -----------------------------------------------------
+
+    def advance(self, now_ms: int) -> None:
+        super().advance(now_ms)
+        if self._to_enter:
+            self._enter_some()
+
+    def next_due_ms(self) -> int | None:
+        return 0 if self._to_enter else super().next_due_ms()
 
     def _waiting(self, tenant: Tenant) -> Iterator[Next]:
         """Return an iterator over the messages of a tenant that can be delivered, in their order."""
@@ -235,7 +285,7 @@ class FairOrder(StandardOrder):
 
     def choose(self, now_ms: int, limit: int, sent_after_ms: int) -> list[int]:
         """Choose as ``Order.choose`` does, with the messages of quiet tenants first."""
-        if self._delays.next_ms <= now_ms or (self._heap and self._heap[0][0] <= now_ms):
+        if self._to_enter or self._delays.next_ms <= now_ms or (self._heap and self._heap[0][0] <= now_ms):
             self.advance(now_ms)
         contents = self._contents
         has_alone = self._alone.count or self._returned or self._due

@@ -3,7 +3,7 @@
 A group is free while its oldest message could be handed out: it is not in flight, and the queue's delay is over for it.
 Free groups wait in line, ordered by the latest of these times:
 
-    oldest message never received    when it was sent, plus the queue's delay
+    oldest message never received    when it was sent
     oldest message returned          when its visibility timeout ended
     any message of the group         when one was last received
 
@@ -13,7 +13,11 @@ a group goes to the end when it is free again. In one recording it did not, and 
 The line is a heap of (since, first message); ``_free`` has the valid entries. Messages are untouched, in flight or
 returned. Unlike a standard queue, a FIFO queue has no list of returned messages, because the groups hold all messages
 in order. The delay is always the queue's current one, whatever it was at the send. Delays end in the order of sent
-times: ``_ripe`` is the newest untouched message whose delay is over.
+times: ``_ripe`` is the newest untouched message whose delay is over. No time in the line contains the delay, so a
+change of it moves no group. Advances move ``_ripe``, a bounded number of messages each:
+
+    a shorter delay   ``_ripe`` moves on as always, and groups enter the line. Without a delay it moves up to ``_late``.
+    a longer delay    ``_ripe`` goes back at once. Groups up to ``_early`` leave the line later; receives skip them.
 """
 
 from collections.abc import Iterable
@@ -93,9 +97,27 @@ class FifoRules(Rules):
 
 
 class FifoOrder(Order):
-    """The index of one FIFO queue. Its ``_deadlines`` are those of the messages in flight."""
+    """The index of one FIFO queue. Its ``_deadlines`` are those of the messages in flight.
 
-    __slots__ = ("_delay_ms", "_free", "_groups", "_is_delay_new", "_line", "_ripe", "_taken")
+    A group is in line if its first message may be handed out. An untouched first message above ``_ripe`` may not, with
+    two exceptions:
+
+    - _late: Without a delay only those up to here wait until ``_ripe`` has passed them. 0: none.
+    - _early: Groups up to here may be in line although their delay is not over, except those up to ``_early_above``.
+    """
+
+    __slots__ = (
+        "_delay_ms",
+        "_early",
+        "_early_above",
+        "_free",
+        "_groups",
+        "_is_delay_longer",
+        "_late",
+        "_line",
+        "_ripe",
+        "_taken",
+    )
 
     def __init__(self, rows: dict[int, Row], contents: dict[int, MessageStored], grace: Grace, ages: Ages) -> None:
         super().__init__(rows, contents, grace, ages)
@@ -103,8 +125,8 @@ class FifoOrder(Order):
         self._line: list[tuple[int, int]] = []
         self._free: dict[int, int] = {}  # first message of a free group -> time since which it is free
         self._delay_ms = 0
-        self._is_delay_new = False
-        self._ripe = 0
+        self._is_delay_longer = False
+        self._ripe = self._late = self._early = self._early_above = 0
         self._taken = 0
 
     # --- written by apply ---------------------------------------------------
@@ -170,8 +192,8 @@ class FifoOrder(Order):
                 heapify(self._heap)
         else:
             self._untouched.add(sequence)
-            if sequence <= self._ripe:  # a roll-back restored it, or its sequence is used again
-                self._ripe = sequence - 1
+            if self._delay_ms and sequence <= self._ripe:  # a roll-back restored it, or its sequence is used again
+                self._ripe_until(sequence - 1)
 
     def _line_up(self, group: Group) -> None:
         """Enter the group into the line or remove it, after its first message or the delivery state of that one
@@ -185,7 +207,7 @@ class FifoOrder(Order):
             if group.listed:
                 self._leave_line(group)
             return
-        since_ms = self._sent_ms(first) + self._delay_ms if row is None else self._grace.deadline(row)
+        since_ms = self._sent_ms(first) if row is None else self._grace.deadline(row)
         if group.received_ms > since_ms:
             since_ms = group.received_ms
         if self._free.get(first) != since_ms:
@@ -226,9 +248,17 @@ class FifoOrder(Order):
 
     def set_delay(self, delay_ms: int) -> None:
         """Set the queue's delay, which also applies to messages already in the queue."""
-        if delay_ms != self._delay_ms:
-            self._delay_ms = delay_ms
-            self._is_delay_new = True
+        newest = self._groups.newest
+        if not delay_ms and self._delay_ms:
+            self._late, self._early = newest, 0
+        elif delay_ms and not self._delay_ms:
+            if self._ripe < self._late:  # advances have not undone the last delay yet
+                self._early_above, self._early = self._late, newest
+            else:
+                self._ripe = max(self._ripe, newest)
+            self._late = 0
+        self._is_delay_longer = bool(delay_ms) and (self._is_delay_longer or delay_ms > self._delay_ms)
+        self._delay_ms = delay_ms
 
     def recheck_returned(self, from_ms: int) -> None:
         for sequence, row in self._rows.items():
@@ -258,7 +288,7 @@ class FifoOrder(Order):
             self._line_up_if_first(sequence).changes += 1
         if not deadlines:
             self._deadlines, self._heap = {}, []  # all stale; an emptied dict keeps its largest capacity
-        if self._delay_ms or self._is_delay_new:
+        if self._delay_ms or self._late:
             self._ripen(now_ms)
 
     def _line_up_if_first(self, sequence: int) -> Group:
@@ -269,25 +299,50 @@ class FifoOrder(Order):
         return group
 
     def _ripen(self, now_ms: int) -> None:
-        """Move ``_ripe`` past the messages whose delay is over.
+        """Move ``_ripe`` past the messages whose delay is over, and remove early groups from the line.
 
         Delays end in the order of sequences, because that is the order of sent times.
         """
-        if self._is_delay_new:
-            self._is_delay_new = False
-            self._ripe = self._ages.newest_sent_by(now_ms - self._delay_ms)
-            for group in self._groups:
-                self._line_up(group)
+        if self._is_delay_longer:
+            self._is_delay_longer = False
+            ripe = self._ages.newest_sent_by(now_ms - self._delay_ms)
+            if ripe < self._ripe:
+                self._ripe_until(ripe)
         for _ in range(ADVANCED_MAX):
             sequence = self._untouched.first_above(self._ripe)
-            if sequence is None or self._sent_ms(sequence) + self._delay_ms > now_ms:
-                return
+            if sequence is None or (self._late and sequence > self._late):
+                self._late = 0
+                break
+            if self._sent_ms(sequence) + self._delay_ms > now_ms:
+                break
             self._ripe = sequence
             self._line_up_if_first(sequence)
+        if self._early:
+            self._remove_early()
+
+    def _ripe_until(self, ripe: int) -> None:
+        """Move ``_ripe`` back to ``ripe``. Groups above it are in line until advances remove them."""
+        self._early = max(self._early, self._ripe)
+        self._early_above = self._ripe = ripe
+
+    def _remove_early(self) -> None:
+        above = max(self._early_above, self._ripe)
+        for _ in range(ADVANCED_MAX):
+            sequence = self._untouched.first_above(above)
+            if sequence is None or sequence > self._early:
+                self._early = 0
+                return
+            above = sequence
+            self._line_up_if_first(sequence)
+        self._early_above = above
+
+    def _is_early(self, first: int) -> bool:
+        """Return whether the first message of a group in line may not be handed out, because the delay got longer."""
+        return bool(self._early) and first > self._ripe and first not in self._rows
 
     def choose(self, now_ms: int, limit: int, sent_after_ms: int) -> list[int]:
         """Choose as ``Order.choose`` does: all available messages of one group, then those of the next."""
-        if self._delay_ms or self._is_delay_new or (self._heap and self._heap[0][0] <= now_ms):
+        if self._delay_ms or self._late or (self._heap and self._heap[0][0] <= now_ms):
             self.advance(now_ms)
         try:
             return self._choose_from(self._line, self._free, limit, sent_after_ms)
@@ -307,6 +362,11 @@ class FifoOrder(Order):
             entry = line[0]
             if free.get(entry[1]) != entry[0] or (looked_at and looked_at[-1] == entry):
                 heappop(line)
+                continue
+            if self._is_early(entry[1]):
+                heappop(line)
+                self._line_up_if_first(entry[1])  # it leaves the line
+                skipped_max -= 1
                 continue
             if limit == 1:  # the first message of a free group is visible: only its age must be checked
                 content = self._contents.get(entry[1])
@@ -459,9 +519,11 @@ class FifoOrder(Order):
 
     def next_due_ms(self) -> int | None:
         due_ms = self._heap[0][0] if self._heap else None
-        if self._delay_ms:
-            sequence = self._untouched.first_above(0 if self._is_delay_new else self._ripe)
-            if sequence is not None:
+        if self._early or self._is_delay_longer:
+            return 0  # an advance removes groups from the line
+        if self._delay_ms or self._late:
+            sequence = self._untouched.first_above(self._ripe)
+            if sequence is not None and not (self._late and sequence > self._late):
                 ripe_ms = self._sent_ms(sequence) + self._delay_ms
                 due_ms = ripe_ms if due_ms is None else min(due_ms, ripe_ms)
         return due_ms

@@ -168,14 +168,15 @@ class Tenant(Counted):
     - returned: Its returned messages, with the times since which they are available; None if there are none.
     - due: Its never-received messages whose delay is over, with the times when it ended; None if there are none.
     - listed: Its next message in the line as (time since which it is available, sequence); None if it has none.
+    - line: The number of the line to which ``listed`` belongs. In a later line of its order it has no place yet.
     - last_turns: The kinds of its last deliveries. See ``turns_after`` in standard.py.
     """
 
-    __slots__ = ("_is_sorted", "due", "in_flight", "last_turns", "listed", "returned")
+    __slots__ = ("_is_sorted", "due", "in_flight", "last_turns", "line", "listed", "returned")
 
     def __init__(self, name: str, number: int) -> None:
         super().__init__(name, number)
-        self.in_flight = 0
+        self.in_flight = self.line = 0
         self.listed: tuple[int, int] | None = None
         self.returned: OrderedDict[int, int] | None = None
         self.due: OrderedDict[int, int] | None = None
@@ -259,6 +260,15 @@ class Groups(Generic[Kind]):
 
     def named(self, name: str) -> Kind | None:
         return self._by_name.get(name)
+
+    @property
+    def last_number(self) -> int:
+        """Return the largest number that a group may have."""
+        return len(self._by_number) - 1
+
+    def numbered(self, first: int, last: int) -> list[Kind]:
+        """Return the groups with these numbers. A group keeps its number, but a later one may get it again."""
+        return [group for group in self._by_number[first : last + 1] if group is not None]
 
     def of(self, sequence: int) -> Kind | None:
         """Return the group of a message; None if it has none."""

@@ -86,7 +86,7 @@ class PartitionedOrder(FifoOrder):
         return self._lines.keys()
 
     def choose_in(self, partition: int, now_ms: int, limit: int, sent_after_ms: int) -> list[int]:
-        if self._delay_ms or self._is_delay_new or (self._heap and self._heap[0][0] <= now_ms):
+        if self._delay_ms or self._late or (self._heap and self._heap[0][0] <= now_ms):
             self.advance(now_ms)
         line = self._lines.get(partition)
         if line is None:

@@ -142,5 +142,12 @@ class Ranges:
             del self._firsts[: self._head], self._lasts[: self._head]
             self._head = 0
 
+    def copy(self) -> "Ranges":
+        """Return a set of the same numbers. It costs two copies of memory."""
+        other = Ranges()
+        other._firsts, other._lasts = self._firsts[self._head :], self._lasts[self._head :]
+        other.count = self.count
+        return other
+
     def clear(self) -> None:
         self._firsts, self._lasts, self._head, self.count = [], [], 0, 0

@@ -8,7 +8,7 @@ number of messages in flight is derived from the rows, so it is always exact.
 
 from collections.abc import Iterator
 
-from elasticq.engine.ordering.contract import AHEAD_MAX, SKIPPED_MAX, ContentsMissing, Order
+from elasticq.engine.ordering.contract import ADVANCED_MAX, AHEAD_MAX, SKIPPED_MAX, ContentsMissing, Order
 from elasticq.engine.ordering.fair import FairOrder, Next
 from elasticq.engine.ordering.groups import Tenant
 from elasticq.engine.ordering.shares import Share, Shares, Stored
@@ -22,27 +22,28 @@ NO_GROUP = ""
 
 
 class SharedOrder(FairOrder):
-    """The index of one fair-share queue. ``_alone_in_flight`` counts the messages in flight without a group."""
+    """The index of one fair-share queue."""
 
-    __slots__ = ("_alone_in_flight", "_in_flight_max", "_shares")
+    __slots__ = ("_in_flight_max", "_shares")
 
     def __init__(self, rows: dict[int, Row], contents: dict[int, MessageStored], grace: Grace, ages: Ages) -> None:
         super().__init__(rows, contents, grace, ages)
-        self._alone_in_flight = 0
         self._in_flight_max = 0
-        self._shares = Shares(Sharing({}))
+        self._shares = Shares(Sharing({}), {})
 
     def share_by(self, sharing: Sharing, stored: dict[str, Stored]) -> None:
-        """Configure how the groups share, and load their stored turns."""
+        """Configure how the groups share. Their stored turns are in ``stored``, which ``apply`` keeps up to date.
+
+        Advances enter the groups and the turns, a bounded number each.
+        """
         self._in_flight_max = sharing.in_flight_max
-        self._shares = Shares(sharing)
-        for path, turn in stored.items():
-            self._shares.set_stored(path, turn)
-        self._alone_in_flight = len(self._deadlines)
-        for tenant in self._tenants:
-            self._alone_in_flight -= tenant.in_flight
-            self._note(tenant)
+        self._shares = Shares(sharing, stored)
+        self._entered, self._to_enter = 0, max(self._tenants.last_number, 1 if stored else 0)
         self._note(None)
+
+    def shares_by(self, sharing: Sharing) -> bool:
+        """Return whether the groups share by these attributes."""
+        return self._shares.sharing.is_same(sharing)
 
     @property
     def limits_groups(self) -> bool:
@@ -62,31 +63,32 @@ class SharedOrder(FairOrder):
 
     def insert(self, sequence: int, row: Row) -> None:
         super().insert(sequence, row)
-        tenant = self._tenants.of(sequence)
-        if tenant is None and row.visible_at_ms and row.delivery_number:
-            self._alone_in_flight += 1
-        self._note(tenant)
+        self._note(self._tenants.of(sequence))
 
     def insert_untouched(self, first: int, last: int) -> None:
         super().insert_untouched(first, last)
         self._note(None)
 
     def _withdraw(self, sequence: int, row: Row, tenant: Tenant | None) -> None:
-        if tenant is None and row.delivery_number and sequence in self._deadlines:
-            self._alone_in_flight -= 1
         super()._withdraw(sequence, row, tenant)
         self._note(tenant)
 
     def _put_back(self, sequence: int, due_ms: int, was_received: bool) -> bool:
         is_in_order = super()._put_back(sequence, due_ms, was_received)
-        tenant = self._tenants.of(sequence)
-        if tenant is None and was_received:
-            self._alone_in_flight -= 1
-        self._note(tenant)
+        self._note(self._tenants.of(sequence))
         return is_in_order
 
     def _line_up(self, tenant: Tenant) -> None:
         """Do nothing: groups take turns, so their next messages do not wait in a line."""
+
+    def _enter_some(self) -> None:
+        """Enter the next groups, and the next stored turns of groups without messages, ADVANCED_MAX each at most."""
+        until = min(self._entered + ADVANCED_MAX, self._to_enter)
+        for tenant in self._tenants.numbered(self._entered + 1, until):
+            self._note(tenant)
+        self._entered = until
+        if not self._shares.load(ADVANCED_MAX) and until == self._to_enter:
+            self._to_enter = 0
 
     def _note(self, tenant: Tenant | None) -> None:
         """Update the state of a group in ``_shares``. None: the messages without a group."""
@@ -101,6 +103,13 @@ class SharedOrder(FairOrder):
 
     # --- read by handlers -----------------------------------------------------
 
+    def advance(self, now_ms: int) -> None:
+        super().advance(now_ms)
+        self._shares.settle()
+
+    def next_due_ms(self) -> int | None:
+        return 0 if self._shares.has_new_work else super().next_due_ms()
+
     def turns(self, sequences: list[int]) -> dict[str, Stored]:
         names = [self.group_name(sequence) or NO_GROUP for sequence in sequences]
         return self._shares.turns(names)
@@ -113,7 +122,7 @@ class SharedOrder(FairOrder):
 
     def choose(self, now_ms: int, limit: int, sent_after_ms: int) -> list[int]:
         """Choose as ``Order.choose`` does, with groups taking turns."""
-        if self._delays.next_ms <= now_ms or (self._heap and self._heap[0][0] <= now_ms):
+        if self._to_enter or self._delays.next_ms <= now_ms or (self._heap and self._heap[0][0] <= now_ms):
             self.advance(now_ms)
         contents, shares = self._contents, self._shares
         shares.settle()
@@ -165,6 +174,8 @@ def shared(before: Order, sharing: Sharing | None, stored: dict[str, Stored]) ->
     """
     assert isinstance(before, StandardOrder), "only groups of standard queues share"
     if sharing is not None:
+        if isinstance(before, SharedOrder) and before.shares_by(sharing):
+            return before
         after = before.converted_to(SharedOrder)
         after.share_by(sharing, stored)
         return after

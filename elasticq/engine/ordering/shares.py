@@ -14,7 +14,8 @@ to divide, and its turns are not recorded.
 
 All members choose equally. Which groups have work follows from the rows. All other state is ``stored`` as absolute
 values in the entry of each receive (``turns``). A node may have got or lost its work since then, which is not stored.
-Such a node starts at the clock, which only receives move.
+Such a node starts at the clock, which only receives move. Only if more than SETTLED_MAX groups got work since the last
+choice, some of them wait for later choices, and members may choose differently until their turns are stored.
 
     path   Of a group: its name, or empty for messages without a group. Of an inner node: a space, and the common
            prefix of the names under it; group names have no spaces. With a separator, each group has an inner node
@@ -31,6 +32,7 @@ from elasticq.model.limits import GROUP_LEVELS_MAX
 TURN: Final = 5_354_228_880  # divisible by each number up to 24
 ROOT: Final = " "
 STORED_MAX: Final = 500  # nodes with new or ended work that one receive stores; the next receive stores more
+SETTLED_MAX: Final = 2_048  # nodes with new work that get their place in one choice
 FORGOTTEN_MAX: Final = 16  # nodes without work that one receive checks, to delete what is stored of them
 
 Stored = tuple[int, int, int]
@@ -94,6 +96,9 @@ class Share:
 class Shares:
     """The tree of one queue. ``end`` undoes what was charged since ``begin``.
 
+    ``stored`` holds the stored states by path, also those of nodes that are not in the tree yet. A node gets its stored
+    state when it enters the tree.
+
     The nodes whose work differs from what is stored, or that may be forgotten:
 
     - ``_came``: Nodes with work, stored without. They have no place yet.
@@ -102,10 +107,23 @@ class Shares:
     - ``_forgettable``: Nodes without work that have a stored state.
     """
 
-    __slots__ = ("_by_path", "_came", "_forgettable", "_journal", "_root", "_sharing", "_unsaved", "_went")
+    __slots__ = (
+        "_by_path",
+        "_came",
+        "_forgettable",
+        "_journal",
+        "_root",
+        "_stored",
+        "_to_load",
+        "_unsaved",
+        "_went",
+        "sharing",
+    )
 
-    def __init__(self, sharing: Sharing) -> None:
-        self._sharing = sharing
+    def __init__(self, sharing: Sharing, stored: dict[str, Stored]) -> None:
+        self.sharing = sharing
+        self._stored = stored
+        self._to_load = list(stored)
         self._root = Share(ROOT, None, 1)
         self._by_path: dict[str, Share] = {ROOT: self._root}
         self._came: dict[str, None] = {}
@@ -113,6 +131,7 @@ class Shares:
         self._went: dict[str, None] = {}
         self._forgettable: dict[str, None] = {}
         self._journal: list[tuple[Share, int, int, int, int, int]] | None = None
+        self._load(self._root)
 
     # --- the tree -------------------------------------------------------------
 
@@ -128,11 +147,27 @@ class Shares:
             parent = self._by_path.get(above) or self._add_node(above)
         share = self._by_path[path] = Share(path, parent, self._weight_of(path))
         parent.nodes += 1
+        self._load(share)
         return share
+
+    def _load(self, share: Share) -> None:
+        """Give the new node its stored state, if it has one."""
+        stored = self._stored.get(share.path)
+        if stored is not None:
+            share.stored, share.clock = stored, stored[2]
+            self._compare(share)
+
+    def load(self, limit: int) -> bool:
+        """Add the nodes of ``limit`` stored states to the tree. Return whether more are left."""
+        for _ in range(min(limit, len(self._to_load))):
+            path = self._to_load.pop()
+            if path in self._stored and path not in self._by_path:
+                self._add_node(path)
+        return bool(self._to_load)
 
     def _above(self, path: str) -> str | None:
         """Return the path of the parent; None if the parent is the root."""
-        separator = self._sharing.separator
+        separator = self.sharing.separator
         if not separator:
             return None
         if not path.startswith(ROOT):
@@ -141,7 +176,7 @@ class Shares:
         return ROOT + begin + separator if begin else None
 
     def _weight_of(self, path: str) -> int:
-        sharing = self._sharing
+        sharing = self.sharing
         if sharing.is_adaptive:
             return ADAPTIVE_MAX
         if not sharing.separator:
@@ -278,27 +313,33 @@ class Shares:
 
     # --- choosing ------------------------------------------------------------------
 
+    @property
+    def has_new_work(self) -> bool:
+        """Return whether ``settle`` has something left to do."""
+        return bool(self._came)
+
     def settle(self) -> None:
-        """Give nodes with new work a turn that starts at the clock. Call it before each choice."""
-        if self._sharing.is_adaptive:
-            for path in self._unsaved:  # the number in flight may have changed since they got work
+        """Give nodes with new work a turn that starts at the clock, SETTLED_MAX at most. Call it before each choice."""
+        if self.sharing.is_adaptive:
+            # the number in flight may have changed since they got work; the next receive stores the first ones
+            for path in islice(self._unsaved, STORED_MAX):
                 share = self._by_path[path]
                 self._enter(share, share.start, self._present_weight(share))
         if self._came:
-            for path in self._came:
+            for path in list(islice(self._came, SETTLED_MAX)):
                 share = self._by_path[path]
                 stored, parent = share.stored, share.parent
                 assert parent is not None
                 start = parent.clock if stored is None else max(parent.clock, stored[0])
                 self._enter(share, start, self._present_weight(share))
                 self._unsaved[path] = None
-            self._came = {}
+                del self._came[path]
 
     def _present_weight(self, share: Share) -> int:
         """Return the weight of the next turn. An adaptive weight falls from 10 to 1 with the node's part of all in
         flight.
         """
-        if not self._sharing.is_adaptive:
+        if not self.sharing.is_adaptive:
             return share.own_weight
         parent = share.parent
         assert parent is not None

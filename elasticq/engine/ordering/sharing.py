@@ -34,6 +34,11 @@ class Sharing:
         is_weighted = self.strategy == WEIGHTED and WEIGHTS in attributes
         self.weights: dict[str, int] = read_weights(attributes[WEIGHTS]) if is_weighted else {}
 
+    def is_same(self, other: "Sharing") -> bool:
+        """Return whether groups share equally by both."""
+        own = (self.strategy, self.separator, self.in_flight_max, self.weights)
+        return own == (other.strategy, other.separator, other.in_flight_max, other.weights)
+
 
 def sharing_of(attributes: dict[str, str]) -> Sharing | None:
     """Return how the groups of a queue share receives; None if they share as on SQS."""

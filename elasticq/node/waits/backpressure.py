@@ -17,9 +17,13 @@ from elasticq.model.errors import ServiceUnavailable
 from elasticq.model.topic_commands import Publish, PublishBatch
 from elasticq.node.content_cache import ContentCache
 from elasticq.node.outputs import Reply, Ticket
+from elasticq.node.waits.waiting_calls import size_bytes
 
 RELEASED_AT_ONCE: Final = 100
 """The number of messages after which ``released`` pauses, so that other calls can run."""
+HELD_MAX: Final = 10_000
+HELD_BYTES_MAX: Final = 64 * 1_048_576
+TOO_MANY: Final = "Too many sends wait until the disk has their messages; try again later."
 
 
 class SendBackpressure:
@@ -28,7 +32,16 @@ class SendBackpressure:
     ``full_reason`` is the reason why the disk takes no more messages. It is None while the disk has space.
     """
 
-    __slots__ = ("_bytes_max", "_content_cache", "_replies", "_state", "full_reason", "held", "is_watching")
+    __slots__ = (
+        "_bytes_max",
+        "_content_cache",
+        "_held_bytes",
+        "_replies",
+        "_state",
+        "full_reason",
+        "held",
+        "is_watching",
+    )
 
     def __init__(self, state: State, content_cache: ContentCache, replies: list[Reply], memory_bytes_max: int) -> None:
         """Create it without waiting sends.
@@ -40,13 +53,15 @@ class SendBackpressure:
         self._replies = replies
         self._bytes_max: float = memory_bytes_max or inf
         self.held: deque[tuple[Call, Ticket]] = deque()  # sends that wait until the rows on disk hold more contents
+        self._held_bytes = 0
         self.full_reason: str | None = None
         self.is_watching = False
 
     def hold(self, call: Call, ticket: Ticket) -> bool:
         """Refuse a send or let it wait. Return False if the call may be executed now.
 
-        That is so if the call is no send, or if there is space for it.
+        That is so if the call is no send, or if there is space for it. Refuse it, too, if HELD_MAX sends or
+        HELD_BYTES_MAX wait.
         """
         if not isinstance(call.command, (SendMessage, SendMessageBatch, Publish, PublishBatch)):
             return False
@@ -56,7 +71,12 @@ class SendBackpressure:
             return True
         self.is_watching = self._content_cache.is_full
         if self.is_watching:
-            self.held.append((call, ticket))
+            held_bytes = self._held_bytes + size_bytes(call)
+            if len(self.held) >= HELD_MAX or held_bytes > HELD_BYTES_MAX:
+                self._replies.append(Reply(ticket, ServiceUnavailable(TOO_MANY), 0))
+            else:
+                self._held_bytes = held_bytes
+                self.held.append((call, ticket))
         return self.is_watching
 
     def _memory_full_reason(self) -> str:
@@ -93,6 +113,7 @@ class SendBackpressure:
         left = RELEASED_AT_ONCE
         while left > 0 and self.may_release:
             call, ticket = self.held.popleft()
+            self._held_bytes -= size_bytes(call)
             left -= len(call.command.entries) if isinstance(call.command, SendMessageBatch) else 1
             yield call, ticket
 
@@ -100,4 +121,5 @@ class SendBackpressure:
         """Remove and return all waiting sends."""
         held = list(self.held)
         self.held.clear()
+        self._held_bytes = 0
         return held

@@ -5,8 +5,6 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from elasticq.engine.stored.call_history import member_guid
-from elasticq.model.commands import ReceiveMessage
-from elasticq.model.limits import WAIT_S_MAX
 from elasticq.model.ranges import PEERS_MAX
 from elasticq.node.forwarding import Numbers
 from elasticq.node.outputs import HeldCall, Ticket
@@ -63,10 +61,12 @@ class PendingCalls:
 
     # --- calls of own clients, passed on to the master ----------------------------
 
-    def send(self, held: HeldCall, to: str, now_ms: int, term: int = 0) -> int:
-        """Register a call that is passed on to ``to``, the master of ``term``. Return the call's number."""
+    def send(self, held: HeldCall, to: str, now_ms: int, term: int = 0, wait_ms: int = 0) -> int:
+        """Register a call that is passed on to ``to``, the master of ``term``. Return the call's number.
+
+        wait_ms: how long the call itself may wait there.
+        """
         self.next_number()
-        wait_ms = WAIT_S_MAX * 1_000 if type(held.call.command) is ReceiveMessage else 0
         until_ms = min(now_ms + wait_ms + ANSWER_MS, max(held.until_ms, now_ms))
         if self.expires_at_ms is None or until_ms < self.expires_at_ms:
             self.expires_at_ms = until_ms

@@ -7,6 +7,7 @@ Source: BlazingMQ's retransmission buffers and GUID history.
 
 from collections.abc import Callable
 from heapq import heappop, heappush
+from itertools import islice
 from typing import Final
 
 from msgspec.structs import replace
@@ -34,7 +35,7 @@ WAITING_CALLS_MAX: Final = 10_000
 WAITING_BYTES_MAX: Final = 48 * 1_048_576
 CALL_BYTES: Final = 1_024  # size of a call without its entries
 ENTRY_BYTES: Final = 256  # size of an entry of a batch without its message
-ANSWER_MS: Final = 10_000  # how long a master may take to answer, in addition to the wait of a long poll
+ANSWER_MS: Final = 10_000  # how long a master may take to answer, in addition to the call's own wait
 HELD_MS_MAX: Final = 55_000  # of a receive including its own wait, because SDKs wait 60 s for an answer
 
 
@@ -42,6 +43,7 @@ class WaitingCalls:
     """The waiting calls, in the order in which they came. All times are ms of the boot clock.
 
     state: gives the default wait time of a queue; None at a proxy, which knows no queues.
+    wait_s_max: how long a receive may wait for messages.
     hold_ms: how long a call waits for a master, in addition to the wait that it asked for. With 0 only calls that had
         no effect wait, and only for ``read_wait_ms``, as reads always do.
     """
@@ -53,12 +55,14 @@ class WaitingCalls:
         "_number",
         "_read_wait_ms",
         "_state",
+        "_wait_s_max",
         "_waiting",
         "hold_ms",
     )
 
-    def __init__(self, state: State | None, hold_ms: int, read_wait_ms: int) -> None:
+    def __init__(self, state: State | None, hold_ms: int, read_wait_ms: int, wait_s_max: int = WAIT_S_MAX) -> None:
         self.hold_ms = hold_ms
+        self._wait_s_max = wait_s_max
         self._state = state
         self._read_wait_ms = read_wait_ms
         self._number = 0
@@ -75,16 +79,16 @@ class WaitingCalls:
 
     def from_now(self, call: Call, ticket: Ticket, now_ms: int) -> HeldCall:
         """Return a call that came now, with the time until which it may wait."""
-        return self.after_wait(call, ticket, now_ms + _wait_ms(self._state, call))
+        return self.after_wait(call, ticket, now_ms + self._wait_ms(call))
 
     def call_now(self, held: HeldCall, now_ms: int) -> Call:
-        """Return the call to be executed now. A receive gets only the rest of its wait time."""
-        command, wait_ms = held.call.command, _wait_ms(self._state, held.call)
-        if not isinstance(command, ReceiveMessage) or not wait_ms:
+        """Return the call to be executed now. A receive or heartbeat gets only the rest of its wait time."""
+        command, wait_ms = held.call.command, self._wait_ms(held.call)
+        if not isinstance(command, (ReceiveMessage, ElasticqHeartbeat)) or not wait_ms:
             return held.call
         if self._state is None and command.wait_time_seconds is None:
             return held.call  # the proxy does not know the queue's default wait time
-        left_s = max(0, -(-(held.until_ms - self._patience_ms(held.call) - now_ms) // 1_000))
+        left_s = -(-self.left_ms(held, now_ms) // 1_000)
         if left_s * 1_000 >= wait_ms:
             return held.call
         return replace(held.call, command=replace(command, wait_time_seconds=left_s))
@@ -93,9 +97,36 @@ class WaitingCalls:
         """Return a call whose own wait, for messages or for a change, ends at ``wait_until_ms``."""
         return HeldCall(call, ticket, wait_until_ms + self._patience_ms(call))
 
+    def left_ms(self, held: HeldCall, now_ms: int) -> int:
+        """Return how much of the call's own wait, for messages or for a change, is left."""
+        return max(held.until_ms - self._patience_ms(held.call) - now_ms, 0)
+
     def _patience_ms(self, call: Call) -> int:
-        """Return how long the call waits for a master, in addition to its own wait."""
-        return min(self.hold_ms or ANSWER_MS, HELD_MS_MAX - _wait_ms(self._state, call))
+        """Return how long the call waits for a master, in addition to its own wait.
+
+        The client of a relaxed receive of more than HELD_MS_MAX waits longer for its answer than SDKs do.
+        """
+        return min(self.hold_ms or ANSWER_MS, max(HELD_MS_MAX - self._wait_ms(call), ANSWER_MS))
+
+    def _wait_ms(self, call: Call) -> int:
+        """Return how long the call may wait for messages, or for a change in its consumer group.
+
+        At a proxy, a receive that relies on its queue's wait time gets the longest possible one. A call whose queue
+        is unknown here does not wait.
+        """
+        command = call.command
+        if isinstance(command, ElasticqHeartbeat):
+            return 1_000 * min(max(command.wait_time_seconds or 0, 0), WAIT_S_MAX)
+        if not isinstance(command, ReceiveMessage):
+            return 0
+        if self._state is None:
+            asked_s = WAIT_S_MAX if command.wait_time_seconds is None else command.wait_time_seconds
+        else:
+            try:
+                asked_s = wait_s(self._state, call, command)
+            except SqsError:
+                asked_s = 0  # this member does not know the queue
+        return 1_000 * min(max(asked_s, 0), self._wait_s_max)  # the value is validated when the call is executed
 
     def may_go_on(self, held: HeldCall, now_ms: int) -> bool:
         """Return whether a call that may have had its effect is executed again, instead of being answered as unknown.
@@ -113,16 +144,20 @@ class WaitingCalls:
         until_ms = held.until_ms
         if not self.hold_ms or is_read(held.call):
             until_ms = min(until_ms, now_ms + self._read_wait_ms)
-        size_bytes = _size_bytes(held.call)
-        is_full = len(self._waiting) >= WAITING_CALLS_MAX or self._bytes + size_bytes > WAITING_BYTES_MAX
+        call_bytes = size_bytes(held.call)
+        is_full = len(self._waiting) >= WAITING_CALLS_MAX or self._bytes + call_bytes > WAITING_BYTES_MAX
         if (is_full and is_bounded) or until_ms <= now_ms:
             return False
         self._number += 1
-        self._bytes += size_bytes
+        self._bytes += call_bytes
         self._waiting[self._number] = held
         self._by_ticket[held.ticket] = self._number
         heappush(self._deadlines, (until_ms, self._number))
         return True
+
+    def take_some(self, limit: int) -> list[HeldCall]:
+        """Remove and return up to ``limit`` calls, those first that came first."""
+        return [self._remove(number) for number in list(islice(self._waiting, limit))]
 
     def take_all(self) -> list[HeldCall]:
         """Remove and return all calls."""
@@ -153,7 +188,7 @@ class WaitingCalls:
 
     def _remove(self, number: int) -> HeldCall:
         held = self._waiting.pop(number)
-        self._bytes -= _size_bytes(held.call)
+        self._bytes -= size_bytes(held.call)
         del self._by_ticket[held.ticket]
         return held
 
@@ -174,25 +209,7 @@ def may_wait(call: Call) -> bool:
     return type(call.command) in (ReceiveMessage, ElasticqHeartbeat)
 
 
-def _wait_ms(state: State | None, call: Call) -> int:
-    """Return how long the call may wait for messages. Without ``state`` return the longest possible time.
-
-    A call whose queue is unknown here does not wait.
-    """
-    command = call.command
-    if not isinstance(command, ReceiveMessage):
-        return 0
-    if state is None:
-        asked_s = WAIT_S_MAX if command.wait_time_seconds is None else command.wait_time_seconds
-    else:
-        try:
-            asked_s = wait_s(state, call, command)
-        except SqsError:
-            asked_s = 0  # this member does not know the queue
-    return 1_000 * min(max(asked_s, 0), WAIT_S_MAX)  # the value is validated when the call is executed
-
-
-def _size_bytes(call: Call) -> int:
+def size_bytes(call: Call) -> int:
     """Return about how many bytes the call takes in memory and in a frame."""
     command = call.command
     if isinstance(command, SendMessage):

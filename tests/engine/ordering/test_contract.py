@@ -5,13 +5,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elasticq.engine.ordering.contract import ADVANCED_MAX, ContentsMissing, has_due_messages
-from elasticq.engine.ordering.kinds import KINDS, Kind
+from elasticq.engine.ordering.kinds import FIFO, KINDS, STANDARD, Kind
 from elasticq.engine.ordering.lease_groups import LeaseGroups
 from elasticq.engine.ordering.partitions import PARTITIONS
 from elasticq.engine.ordering.sharing import FAIRNESS, STRATEGIES
 from elasticq.engine.stored.delivery_rows import UNTOUCHED
 from elasticq.engine.stored.mutations import LeaseCalled
-from tests.engine.ordering.shelf import QUEUE_ID, Shelf
+from tests.engine.ordering.shelf import QUEUE_ID, Shelf, lines_run
 
 every_order = pytest.mark.parametrize(
     ("kind", "groups", "attributes"),
@@ -276,3 +276,50 @@ def test_of_many_deadlines_that_pass_together_each_look_moves_some(
     assert order.counts(10_000) == shelf.counts(10_000)
     if not shelf.queue.partitions:
         assert len(order.choose(10_000, 2 * count, -1)) == 2 * count
+
+
+DELAY, LIMIT, WEIGHTS, SEPARATOR = (
+    "DelaySeconds",
+    "ElasticqMaxInFlightPerGroup",
+    "ElasticqGroupWeights",
+    "ElasticqGroupSeparator",
+)
+CHANGES = (
+    (FIFO, {}, [{DELAY: "900"}, {DELAY: "0"}, {DELAY: "5"}, {DELAY: "900"}, {DELAY: "5"}, {DELAY: "0"}]),
+    (FIFO, {PARTITIONS: "5"}, [{DELAY: "900"}, {DELAY: "5"}, {DELAY: "0"}]),
+    (STANDARD, {}, [{FAIRNESS: "round_robin"}, {FAIRNESS: "weighted", WEIGHTS: '{"g1":3}'}, {}]),
+    (STANDARD, {FAIRNESS: "adaptive"}, [{FAIRNESS: "adaptive", LIMIT: "2"}, {FAIRNESS: "sqs"}]),
+    (STANDARD, {FAIRNESS: "round_robin"}, [{FAIRNESS: "round_robin", SEPARATOR: "1"}, {FAIRNESS: "round_robin"}]),
+)
+
+
+def _longest_turn(kind: Kind, attributes: dict[str, str], changes: list[dict[str, str]], count: int) -> int:
+    """Return the lines of the longest turn while a queue with so many groups lives through the changes."""
+    shelf, now_ms = Shelf(kind, 0 if kind.needs_group else count + 1, attributes=attributes), 10_000
+    for sequence in range(1, count + 1):
+        shelf.put(sequence, now_ms)
+    now_ms += 60_000
+    queue, turns = shelf.queue, []
+
+    def receive() -> None:
+        for sequence in queue.order.choose(now_ms, 10, -1):
+            shelf.take(sequence, now_ms, now_ms + 30_000)
+
+    for change in (attributes, *changes):
+        turns.append(lines_run(queue.set_attributes, {**queue.attributes, **attributes, **change}))
+        turns += [lines_run(receive) for _ in range(3)]
+        while has_due_messages(queue.order, now_ms):
+            turns.append(lines_run(queue.order.advance, now_ms))
+            turns.append(lines_run(queue.order.counts, now_ms))
+        shelf.delay_ms = queue.delay_s * 1_000
+        assert len(queue.order.choose(now_ms, 2 * count, -1)) == len(shelf.available(now_ms))
+    return max(turns)
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize(("kind", "attributes", "changes"), CHANGES)
+def test_no_turn_after_a_change_of_attributes_grows_with_the_number_of_groups(
+    kind: Kind, attributes: dict[str, str], changes: list[dict[str, str]]
+) -> None:
+    few, many = (_longest_turn(kind, attributes, changes, factor * ADVANCED_MAX) for factor in (3, 6))
+    assert many <= few * 1.2

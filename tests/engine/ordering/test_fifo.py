@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elasticq.engine.ordering.contract import ContentsMissing
+from elasticq.engine.ordering import fifo
+from elasticq.engine.ordering.contract import ContentsMissing, has_due_messages
 from elasticq.engine.ordering.counts import Counts
 from elasticq.engine.ordering.fifo import FifoOrder
 from elasticq.engine.stored.ages import Ages
@@ -73,7 +74,7 @@ class Shelf:
 
     def _since(self, first: int, group: str) -> tuple[int, int]:
         row = self.touched.get(first)
-        since_ms = self.grace.deadline(row) if row is not None else self.contents[first].sent_ms + self.delay_ms
+        since_ms = self.grace.deadline(row) if row is not None else self.contents[first].sent_ms
         return max(since_ms, self.served.get(group, 0)), first
 
 
@@ -192,3 +193,36 @@ def test_choice_and_counts_are_those_of_the_rows(steps: list[tuple[str, int, int
         due_ms = shelf.order.next_due_ms()
         if due_ms is not None:
             assert shelf.naive(max(due_ms - 1, now_ms))[0] == expected, "never too late"
+
+
+@pytest.mark.pure
+@given(st.lists(STEP, max_size=60))
+def test_changed_delay_holds_at_once_though_its_groups_move_in_many_turns(steps: list[tuple[str, int, int]]) -> None:
+    """With one step in each turn, changes of the delay overlap."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fifo, "ADVANCED_MAX", 1)
+        patch.setattr(fifo, "SKIPPED_MAX", 2)
+        shelf, now_ms, sequence = Shelf(), 1_000, 0
+        for action, number, passed_ms in [*steps, ("look", 0, 0)]:
+            now_ms += passed_ms
+            if action == "send" or not shelf.contents:
+                sequence += 1
+                shelf.put(sequence, now_ms, f"g{number}")
+            elif action == "take":
+                chosen = shelf.choose(now_ms, number + 1)
+                assert set(chosen) <= set(shelf.naive(now_ms)[0]), "nothing whose delay is not over"
+                for each in chosen:
+                    shelf.set(each, now_ms + number * 20, now_ms)
+            elif action == "drop":
+                shelf.drop(sorted(shelf.contents)[number % len(shelf.contents)])
+            elif action == "delay":
+                shelf.delay(number % 3 * 50)
+            elif action == "look":
+                turns = 0
+                while has_due_messages(shelf.order, now_ms):
+                    shelf.order.advance(now_ms)
+                    turns += 1
+                    assert turns < 1_000
+                expected, counts = shelf.naive(now_ms)
+                assert shelf.choose(now_ms, 100) == expected
+                assert shelf.order.counts(now_ms) == counts

@@ -21,7 +21,7 @@ class Table:
     def __init__(self, weights: dict[str, int], separator: str = "", strategy: str = "weighted") -> None:
         attributes = {"ElasticqFairness": strategy, "ElasticqGroupSeparator": separator}
         self.sharing = Sharing({**attributes, "ElasticqGroupWeights": json.dumps(weights)})
-        self.shares = Shares(self.sharing)
+        self.shares = Shares(self.sharing, {})
         self.stored: dict[str, Stored] = {}
         self.working: set[str] = set()
 
@@ -65,7 +65,7 @@ class Table:
         """Another member's, which knows what is stored and who has work."""
         other = Table({}, self.sharing.separator)
         other.sharing = self.sharing
-        other.shares = Shares(self.sharing)
+        other.shares = Shares(self.sharing, {})
         for path, stored in self.stored.items():
             other.stored[path] = stored
             other.shares.set_stored(path, stored)

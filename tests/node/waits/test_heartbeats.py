@@ -222,6 +222,20 @@ def test_a_heartbeat_that_came_by_another_member_waits_at_the_master(cluster: Cl
     assert len(outcome.assigned) == 2
 
 
+def test_a_heartbeat_through_another_member_waits_for_all_of_its_time(cluster: Cluster) -> None:
+    other = next(name for name in cluster.names if name != cluster.serving()[0])
+    cluster.do(other, g.ElasticqSetGroup("g", queue_name_prefix="jobs", session_timeout_ms=90_000))
+    cluster.advance(20)
+    view = cluster.do(other, g.ElasticqJoinGroup("g"))
+    assert isinstance(view, GroupViewResult)
+    ticket = cluster.say(other, waiting(view, wait_s=20))
+    cluster.advance(19_900)
+    assert cluster.answers(other, ticket) == []
+    cluster.advance(200)
+    (outcome,) = cluster.answers(other, ticket)
+    assert isinstance(outcome, GroupViewResult), outcome
+
+
 def test_a_member_that_stops_has_the_heartbeats_answered_that_wait_at_the_master(cluster: Cluster) -> None:
     master = cluster.serving()[0]
     other = next(name for name in cluster.names if name != master)

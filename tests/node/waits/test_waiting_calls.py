@@ -4,7 +4,9 @@ import pytest
 
 from elasticq.engine.state import State
 from elasticq.model import commands as c
+from elasticq.model import group_commands as g
 from elasticq.model.commands import Call
+from elasticq.model.limits import RELAXED
 from elasticq.node.outputs import HeldCall
 from elasticq.node.waits.waiting_calls import WAITING_BYTES_MAX, WAITING_CALLS_MAX, WaitingCalls
 from tests.node.cluster import Solo, call_of
@@ -55,6 +57,19 @@ def test_receive_ends_before_its_sdk_stops_reading() -> None:
     assert held.until_ms == 56_000
     assert waiting_calls.call_now(held, 1_000) is poll, "it may wait for all of its time"
     assert waiting_calls.from_now(WRITE, "write", 1_000).until_ms == 51_000
+
+
+def test_call_keeps_what_is_left_of_its_own_wait() -> None:
+    waiting_calls = WaitingCalls(State(), 25_000, 3_000, RELAXED.wait_s)
+    poll = call_of(c.ReceiveMessage("jobs", wait_time_seconds=60), b"g" * 16)
+    beat = call_of(g.ElasticqHeartbeat("g", "c", wait_time_seconds=20), b"h" * 16)
+    for call, wait_ms, until_ms in ((poll, 60_000, 70_000), (beat, 20_000, 45_000), (WRITE, 0, 25_000)):
+        held = waiting_calls.from_now(call, "ticket", 0)
+        assert (held.until_ms, waiting_calls.left_ms(held, 0)) == (until_ms, wait_ms)
+        left_ms = waiting_calls.left_ms(held, 15_000)
+        assert left_ms == max(wait_ms - 15_000, 0)
+        moved = waiting_calls.call_now(held, 15_000)
+        assert getattr(moved.command, "wait_time_seconds", 0) == left_ms // 1_000
 
 
 def test_without_hold_all_wait_as_reads_do() -> None:
