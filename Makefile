@@ -11,10 +11,11 @@ KILLS ?= 200
 MESSAGES ?= 10000000
 MINUTES ?= 10
 FUZZ_MINUTES ?= 2
+TOOLS = promtool prometheus zsh fish
 FAILING ?= failing-seeds.jsonl
 PURE_TESTS = $(wildcard tests/model tests/wire tests/engine tests/replication tests/node tests/checks)
 
-.PHONY: help run native cluster test quick check format bench bench-deep simulate nightly fuzz chaos clients dist ui-test docs spark-demo bench-spark clean
+.PHONY: help run native cluster test quick check format bench bench-deep simulate nightly fuzz chaos clients dist ui-test tools-test docs spark-demo bench-spark clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -87,6 +88,11 @@ ui-test: .venv/.installed-test  ## test the operators' page in a real browser, w
 	@command -v chromium chromium-browser >/dev/null || (apt-get update -q && apt-get install -y -q chromium) || { echo "install chromium first, as root: apt-get install chromium"; exit 1; }
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[ui]'
 	$(BIN)/python -m pytest -m ui tests/system/ui $(ARGS)
+
+tools-test: .venv/.installed-test  ## test alerts, dashboard and completion with promtool, prometheus, zsh and fish; installs them if it may
+	@for tool in $(TOOLS); do command -v $$tool >/dev/null || { apt-get update -q && apt-get install -y -q --no-install-recommends prometheus zsh fish; break; }; done; \
+	for tool in $(TOOLS); do command -v $$tool >/dev/null || { echo "install $$tool first, as root: apt-get install prometheus zsh fish"; exit 1; }; done
+	$(BIN)/python -m pytest -m tools tests $(ARGS)
 
 docs: .venv/.installed-test  ## build the documentation site into site/; a warning fails
 	$(BIN)/python -m mkdocs build --strict --quiet

@@ -35,7 +35,7 @@ ELSEWHERE = (
     Elsewhere("what the light clients share is tried by each of them",
               "client/calls.py", "client/test_sqs.py client/test_sns.py"),
     Elsewhere("commands that ask a server or a cluster: each runs against real ones",
-              "cli/carry.py cli/server.py cli/verify.py",
+              "cli/admin_options.py cli/carry.py cli/server.py cli/verify.py",
               "cli/test_queues.py cli/test_main.py cli/test_cluster.py"),
     Elsewhere("rules of one attribute or action, shown by what the actions answer",
               "engine/redrive/list_sources.py engine/stored/redrive_policies.py engine/redrive/move_actions.py "

@@ -17,6 +17,7 @@ from elasticq.admin import asking
 from elasticq.admin.admission import BODY_BYTES_MAX, ORDER_BYTES_MAX, POLICY
 from elasticq.admin.api import Api, in_parts, reply
 from elasticq.admin.authenticator import Token, make_authenticator
+from elasticq.admin.backups import Backups
 from elasticq.admin.page.login import Login
 from elasticq.admin.page.pages import Pages
 from elasticq.admin.source import AdminSource
@@ -53,6 +54,7 @@ def make_app(source: AdminSource, token: Token | None = None, browsers: Browsers
     api.add_to(app)
     login.add_to(app)
     Pages(source, api, login).add_to(app)
+    Backups(source).add_to(app)
     app.router.add_get("/health", pages.health)
     app.router.add_get("/ready", pages.ready)
     app.router.add_get("/master", pages.master)

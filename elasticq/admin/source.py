@@ -22,6 +22,7 @@ from elasticq.node.orders import Order, OrderOutcome
 from elasticq.node.reports.background import Task
 from elasticq.node.settings import GroupStatus, LeaseStatus, NodeStatus
 from elasticq.peers.questions import Answer
+from elasticq.peers.transfer import Snapshot
 from elasticq.runtime.meter import Meter
 
 
@@ -162,6 +163,12 @@ class AdminSource(Protocol):
 
     async def ask(self, member_id: str, kind: str, body: bytes, timeout_s: float) -> Answer:
         """Return another member's answer to a question, sent over the link to it. Raise NotAnswered without one."""
+
+    async def open_snapshot(self, index: int) -> Snapshot:
+        """Return a file with the committed state at ``index`` or later. Raise DataError if there is none now."""
+
+    def release_snapshot(self, snapshot: Snapshot) -> None:
+        """Release a file. Called once for each ``open_snapshot``."""
 
     async def order(self, order: Order) -> OrderOutcome:
         """Execute an order and return its outcome. Raise RuntimeStopped if the runtime stops meanwhile."""

@@ -3,7 +3,7 @@
 from typing import Any, Final
 from urllib.parse import quote
 
-from elasticq.cli.ask import Answer, Unreachable, ask
+from elasticq.cli.ask import Answer, Unreachable, ask, ask_bytes
 
 ADMIN_PORT: Final = 9325
 STATUS_S: Final = 8
@@ -32,7 +32,7 @@ class AdminClient:
         """Return the latest events of the member, the newest first. Raise the errors of ``view``."""
         answer = self._get("/cluster/events")
         if "events" not in answer.document:
-            raise Failure(self._refusal(answer))
+            raise Failure(self.refusal(answer))
         found: list[dict[str, Any]] = answer.document["events"]
         return found
 
@@ -45,7 +45,7 @@ class AdminClient:
             return self.view()
         answer = self._get(f"/cluster/members/{quote(member_id, safe='')}")
         if answer.status in (NO_ANSWER, BUSY):
-            raise Unreachable(self._refusal(answer))
+            raise Unreachable(self.refusal(answer))
         return _checked(self._page(answer), member_id, f"the link of {seen['node']}")
 
     def order(self, order: str, member: str = "") -> str:
@@ -56,7 +56,28 @@ class AdminClient:
         answer = self._post(order, member)
         if answer.status == 200 and "done" in answer.document:
             return str(answer.document["done"])
-        raise Failure(self._refusal(answer))
+        raise Failure(self.refusal(answer))
+
+    def queues(self) -> list[dict[str, Any]]:
+        """Return the queues with their counts and rates. Raise the errors of ``view``."""
+        answer = self._get("/api/queues")
+        if "queues" not in answer.document:
+            raise Failure(self.refusal(answer))
+        found: list[dict[str, Any]] = answer.document["queues"]
+        return found
+
+    def begin_backup(self, index: int | None = None) -> Answer:
+        """Ask the member to make a backup, at an index that it named before. Raise BadUrl or Unreachable."""
+        wanted = {} if index is None else {"index": index}
+        return ask(self.url, "POST", "/backups", ORDER_S, wanted, port=ADMIN_PORT, token=self._token)
+
+    def backup_part(self, name: str, offset: int) -> bytes:
+        """Return the part of a backup that begins at ``offset``, empty at its end. Raise the errors of ``view``."""
+        path = f"/backups/{quote(name, safe='')}?offset={offset}"
+        status, body = ask_bytes(self.url, "GET", path, STATUS_S, port=ADMIN_PORT, token=self._token)
+        if status != 200:
+            raise Failure(f"{self.url} answers HTTP {status} to a request for the rest of the backup: it restarted")
+        return body
 
     def _get(self, path: str) -> Answer:
         return ask(self.url, "GET", path, STATUS_S, port=ADMIN_PORT, token=self._token)
@@ -67,12 +88,13 @@ class AdminClient:
 
     def _page(self, answer: Answer) -> dict[str, Any]:
         if answer.status in (401, 403) or (answer.status != 200 and "error" in answer.document):
-            raise Failure(self._refusal(answer))
+            raise Failure(self.refusal(answer))
         if answer.status != 200 or "members" not in answer.document:
             raise Failure(f"{self.url} is not an admin port of elasticq (HTTP {answer.status})")
         return answer.document
 
-    def _refusal(self, answer: Answer) -> str:
+    def refusal(self, answer: Answer) -> str:
+        """Return why the member refused a request, for the operator."""
         reason = answer.document.get("refused") or answer.document.get("error")
         return str(reason) if reason else f"{self.url} answers HTTP {answer.status}"
 

@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 if TYPE_CHECKING:
     from http.client import HTTPConnection
 
-ANSWER_BYTES_MAX: Final = 1_048_576
+ANSWER_BYTES_MAX: Final = 32 * 1_048_576
+"""Enough for the list of 100,000 queues."""
 
 
 class BadUrl(Exception):
@@ -41,6 +42,20 @@ def ask(
 
     port: the default if the URL has none. The system's authorities, or those in SSL_CERT_FILE, verify certificates.
     """
+    status, body = ask_bytes(url, method, path, timeout_s, document, port, token)
+    return Answer(status, _object(body))
+
+
+def ask_bytes(
+    url: str,
+    method: str,
+    path: str,
+    timeout_s: float,
+    document: dict[str, Any] | None = None,
+    port: int | None = None,
+    token: str = "",
+) -> tuple[int, bytes]:
+    """Return status and body, at most ANSWER_BYTES_MAX, of the answer. Arguments and errors are those of ``ask``."""
     from http.client import HTTPException
 
     connection = _connection(url, port, timeout_s)
@@ -51,7 +66,7 @@ def ask(
     try:
         connection.request(method, path, body, headers)
         response = connection.getresponse()
-        return Answer(response.status, _object(response.read(ANSWER_BYTES_MAX)))
+        return response.status, response.read(ANSWER_BYTES_MAX)
     except (OSError, HTTPException) as error:
         raise Unreachable(f"{url} does not answer: {error}") from error
     finally:

@@ -2,21 +2,16 @@
 
 import argparse
 import json
-import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 from elasticq.cli import data
-from elasticq.cli.admin_client import AdminClient, Failure
-from elasticq.cli.ask import BadUrl, Unreachable
-from elasticq.cli.exits import fail, refuse
+from elasticq.cli.admin_options import add_admin_options, admin_client, run_asking
 from elasticq.cli.show import table
 from elasticq.cli.verify import verify
 
-DEFAULT_ADMIN: Final = "http://127.0.0.1:9325"
 STALE_MS: Final = 1_500  # heartbeats come every 100
-TOKEN_VARIABLE: Final = "ELASTICQ_ADMIN__TOKEN_FILE"
 
 _STATE: Final = ("NAME", "ROLE", "VOTER", "LINKED", "LAG", "MEMBER")
 _PLACES: Final = ("NAME", "PEERS", "SQS", "ADMIN")
@@ -49,57 +44,32 @@ def add_cluster(parser: argparse.ArgumentParser) -> None:
 
 def _add(commands: Any, name: str, words: str, run: Any) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(name, help=words)
-    parser.add_argument(
-        "--admin", default=DEFAULT_ADMIN, metavar="URL", help=f"admin port of any member ({DEFAULT_ADMIN})"
-    )
-    parser.add_argument("--token-file", metavar="FILE", help="the members' admin.token_file, if they have one")
-    parser.set_defaults(run=lambda options: _run(run, options), order=name)
+    add_admin_options(parser)
+    parser.set_defaults(run=lambda options: run_asking(lambda: int(run(options)), options), order=name)
     return parser
 
 
-def _client(options: argparse.Namespace) -> AdminClient:
-    """Return a client of the member that ``--admin`` names. Raise Failure if the token's file cannot be read."""
-    from elasticq.server.auth import read_token
-
-    try:
-        return AdminClient(options.admin, read_token(options.token_file or os.environ.get(TOKEN_VARIABLE, "")))
-    except ValueError as error:
-        raise Failure(str(error)) from error
-
-
-def _run(run: Any, options: argparse.Namespace) -> int:
-    try:
-        return int(run(options))
-    except BadUrl as error:
-        return refuse(str(error))
-    except Unreachable as error:
-        hint = " (--admin names another member)" if options.admin == DEFAULT_ADMIN else ""
-        return fail(f"{error}{hint}")
-    except Failure as error:
-        return fail(str(error))
-
-
 def _order(options: argparse.Namespace) -> int:
-    print(_client(options).order(options.order, options.member))
+    print(admin_client(options).order(options.order, options.member))
     return 0
 
 
 def _verify(options: argparse.Namespace) -> int:
-    equal, line = verify(_client(options), options.wait_s)
+    equal, line = verify(admin_client(options), options.wait_s)
     print(line)
     return 0 if equal else 1
 
 
 def _events(options: argparse.Namespace) -> int:
     """Print the events, the newest last, as in a log."""
-    for each in reversed(_client(options).events()):
+    for each in reversed(admin_client(options).events()):
         at = datetime.fromtimestamp(each["time_ms"] / 1_000, UTC)
         print(f"{at:%Y-%m-%d %H:%M:%S} UTC  {each['level']:<7}  {each['event']}: {each['text']}")
     return 0
 
 
 def _status(options: argparse.Namespace) -> int:
-    seen = _client(options).view()
+    seen = admin_client(options).view()
     if options.json:
         print(json.dumps(seen, indent=2))
     else:

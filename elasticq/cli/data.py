@@ -1,18 +1,24 @@
-"""The commands on the data directory of a stopped server: backup, restore, repair, force-new."""
+"""The commands on data: backup of a running or a stopped server, verify, restore, repair, force-new."""
 
 import argparse
 from collections.abc import Callable
 from pathlib import Path
 
+from elasticq.cli.admin_options import add_admin_options, admin_client, run_asking
 from elasticq.cli.confirm import NotConfirmed, confirm
 from elasticq.cli.exits import EXIT_DATA_IN_USE, fail
 
 
 def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    backup = commands.add_parser("backup", help="write the data of DIR, whose server must be stopped, to a new FILE")
-    backup.add_argument("directory", type=Path, metavar="DIR")
-    backup.add_argument("file", type=Path, metavar="FILE")
+    backup = commands.add_parser("backup", help="write the data of a running member, or of a stopped server, to FILE")
+    words = "the data directory of a stopped server; without it, the running member at --admin is asked"
+    backup.add_argument("directory", type=Path, nargs="?", metavar="DIR", help=words)
+    backup.add_argument("file", type=Path, metavar="FILE", help="a new file")
+    add_admin_options(backup)
     backup.set_defaults(run=_backup)
+    verify = commands.add_parser("verify", help="read all of the backup FILE, and say whether it can be restored")
+    verify.add_argument("file", type=Path, metavar="FILE")
+    verify.set_defaults(run=_verify)
     restore = commands.add_parser("restore", help="create the new data directory DIR from a backup")
     restore.add_argument("file", type=Path, metavar="FILE")
     restore.add_argument("directory", type=Path, metavar="DIR")
@@ -38,9 +44,19 @@ def force_new(options: argparse.Namespace) -> int:
 
 
 def _backup(options: argparse.Namespace) -> int:
+    if options.directory is None:
+        from elasticq.cli.live_backup import fetch
+
+        return run_asking(lambda: _with_data(lambda: fetch(admin_client(options), options.file)), options)
     from elasticq.storage.offline.backup import backup
 
     return _with_data(lambda: backup(options.directory, options.file))
+
+
+def _verify(options: argparse.Namespace) -> int:
+    from elasticq.storage.offline.backup import verify
+
+    return _with_data(lambda: verify(options.file))
 
 
 def _restore(options: argparse.Namespace) -> int:

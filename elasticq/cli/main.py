@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from elasticq.cli.cluster import add_cluster
+from elasticq.cli.completion import add_completion
 from elasticq.cli.data import add_commands
 from elasticq.cli.exits import EXIT_INTERRUPTED, fail, refuse
 from elasticq.cli.follow_master import add_follow_master
@@ -16,6 +17,7 @@ from elasticq.cli.groups import add_groups
 from elasticq.cli.parser import Parser
 from elasticq.cli.queues import add_queues
 from elasticq.cli.server import add_config, add_server
+from elasticq.cli.top import add_top
 from elasticq.cli.topics import add_topics
 
 HEALTH_TIMEOUT_S: Final = 5
@@ -77,8 +79,10 @@ def _parser() -> argparse.ArgumentParser:
     add_topics(commands.add_parser("topics", help="list and change topics, subscribe, publish"))
     add_groups(commands.add_parser("groups", help="list and change consumer groups, move their queues"))
     add_cluster(commands.add_parser("cluster", help="show and change a cluster, through its admin ports"))
+    add_top(commands.add_parser("top", help="show members and queues live in the terminal"))
     add_commands(commands)
     add_follow_master(commands.add_parser("follow-master", help="label this Kubernetes pod while it is the master"))
+    add_completion(commands.add_parser("completion", help="print a script that completes commands in a shell"), _parser)
     commands.add_parser("sim", help="run seeds of the simulator (elasticq sim --help)")
     return parser
 

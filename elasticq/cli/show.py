@@ -17,7 +17,6 @@ from typing import Any, Final
 REPORT_EVERY_S: Final = 5.0
 WAKE_S: Final = 0.1
 GAP: Final = "  "
-CELL_MIN: Final = 4
 BOLD: Final = "\x1b[1m"
 PLAIN: Final = "\x1b[0m"
 
@@ -41,16 +40,16 @@ def table_lines(
     """Return the lines of a table, the heads first. Numbers are aligned to the right. Empty columns are left out.
 
     width: the longest possible line in characters, None without a bound. To fit, the widest columns are shortened, but
-    those of ``whole`` only if that is not enough. No number is shortened, and no column to less than CELL_MIN.
+    those of ``whole`` only if that is not enough. Numbers and heads are never shortened, so a line may stay longer.
     """
     lines = [tuple(heads), *(tuple(map(one_line, row)) for row in rows)]
     columns = [column for column in zip(*lines, strict=True) if not rows or any(column[1:])]
     is_number = [bool(rows) and all(map(_is_number, column[1:])) for column in columns]
     widths = [max(map(len, column)) for column in columns]
     if width is not None:
-        texts_only = [at for at, _ in enumerate(columns) if not is_number[at]]
-        _shrink(widths, [at for at in texts_only if columns[at][0] not in whole], width)
-        _shrink(widths, texts_only, width)
+        spare = [0 if is_number[at] else max(0, widths[at] - len(column[0])) for at, column in enumerate(columns)]
+        _shrink(widths, [0 if column[0] in whole else spare[at] for at, column in enumerate(columns)], width)
+        _shrink(widths, [min(spare[at], widths[at] - len(column[0])) for at, column in enumerate(columns)], width)
     texts = [
         [_cell(text, wide, to_the_right=right) for text in column]
         for column, wide, right in zip(columns, widths, is_number, strict=True)
@@ -67,14 +66,16 @@ def _is_number(text: str) -> bool:
     return not text or text.removeprefix("-").replace(".", "", 1).isdigit()
 
 
-def _shrink(widths: list[int], flexible: Sequence[int], width: int) -> None:
-    """Reduce the widest flexible columns in place until a line has at most ``width`` characters."""
+def _shrink(widths: list[int], spare: list[int], width: int) -> None:
+    """Reduce the widest columns in place until a line has at most ``width`` characters.
+
+    spare: by how much each column can be reduced.
+    """
     excess = sum(widths) + len(GAP) * (len(widths) - 1) - width
-    while excess > 0 and flexible:
-        widest = max(flexible, key=lambda at: widths[at])
-        if widths[widest] <= CELL_MIN:
-            return
+    while excess > 0 and any(spare):
+        widest = max((at for at, left in enumerate(spare) if left), key=lambda at: widths[at])
         widths[widest] -= 1
+        spare[widest] -= 1
         excess -= 1
 
 

@@ -283,6 +283,7 @@ class Proxy(Driven):
             region=settings.region,
             has_one_region=settings.single_region,
             http_port=settings.http_port,
+            admin_port=settings.admin_port,
         )
 
     def order(self, order: Order, ticket: Ticket, now_ms: int) -> None:

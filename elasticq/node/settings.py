@@ -21,7 +21,7 @@ class NodeSettings(Struct, frozen=True, kw_only=True):
     volatile: the storage keeps nothing, so a record counts as durable when it is made (``--memory``).
     incarnation: of the process, new at each start; empty: made from the entropy.
     address, http, admin: where others find this member: host:port of the peer port, and URLs.
-    http_port: the port on which this member listens.
+    http_port, admin_port: the ports on which this member listens; 0 without them.
     nodes: how many fresh members form a cluster together.
     cluster_name: only members with the same name form a cluster.
     mode: when a send to a standard queue is answered (docs/guarantees.md).
@@ -61,6 +61,7 @@ class NodeSettings(Struct, frozen=True, kw_only=True):
     http: str = ""
     admin: str = ""
     http_port: int = 0
+    admin_port: int = 0
     nodes: int = 1
     cluster_name: str = "elasticq"
     mode: Mode = "majority"

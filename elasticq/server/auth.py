@@ -131,9 +131,9 @@ def _read_closed(setting: str, path: Path, bytes_max: int) -> str:
         raise ValueError(f"{setting} {path} is not UTF-8") from None
 
 
-def allowed_hosts(auth: Auth, host: str, public_url: str) -> list[str]:
+def allowed_hosts(auth: Auth, host: str, *public_urls: str) -> list[str]:
     """Return the host names that requests to the port on ``host`` may have, other than those always allowed."""
-    return [*auth.allowed_hosts, host, urlsplit(public_url).hostname or ""]
+    return [*auth.allowed_hosts, host, *(urlsplit(url).hostname or "" for url in public_urls)]
 
 
 def tls_context(section: str, tls_cert: str, tls_key: str) -> ssl.SSLContext | None:

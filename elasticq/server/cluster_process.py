@@ -216,7 +216,7 @@ class ClusterProcess(ABC):
 
     @abstractmethod
     async def open(self, index: int) -> Offered:
-        """Open a snapshot for another member. Raise any exception if there is none."""
+        """Open a snapshot for another member or an operator. Raise any exception if there is none."""
 
     @abstractmethod
     def release(self, snapshot: Offered) -> None:

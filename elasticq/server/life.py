@@ -137,21 +137,35 @@ async def _live(settings: Settings, directory: DataDirectory | None, listener: s
                 settings.admin.host,
                 settings.admin.port,
                 token=admin_token(settings),
-                browsers=_browsers(settings, settings.admin.host),
+                browsers=_browsers(settings, settings.admin.host, settings.http.public_url, settings.admin.public_url),
                 tls=tls("admin", settings.admin),
                 connections_max=files.admin,
             )
         except OSError as error:
             return not_listening(settings.admin.host, settings.admin.port, "--admin-port", error)
-    urls = {
-        "http": http_url,
-        "admin": "" if admin is None else url_of(settings.admin, admin.port),
-    }
+    page_url, admin_port = _page_url(settings, admin), 0 if admin is None else admin.port
     member: ClusterProcess
     if settings.cluster.role == PROXY:
-        member = ProxyProcess(settings, loop, **urls, http_port=http_port, peer_connections_max=files.peers)
+        member = ProxyProcess(
+            settings,
+            loop,
+            http=http_url,
+            admin=page_url,
+            http_port=http_port,
+            admin_port=admin_port,
+            peer_connections_max=files.peers,
+        )
     else:
-        member = Member(settings, directory, loop, **urls, http_port=http_port, peer_connections_max=files.peers)
+        member = Member(
+            settings,
+            directory,
+            loop,
+            http=http_url,
+            admin=page_url,
+            http_port=http_port,
+            admin_port=admin_port,
+            peer_connections_max=files.peers,
+        )
     events.listen()
     try:
         return await _serve(settings, member, view, admin, listener, files)
@@ -195,8 +209,7 @@ async def _serve(
             runtime.close()
             return EXIT_USAGE
     observer, end_spans = spans.make(settings.otel, settings.node.id)
-    page_url = "" if admin is None else url_of(settings.admin, admin.port)
-    context = make_context(settings, runtime, loop, observer, files, page_url)
+    context = make_context(settings, runtime, loop, observer, files, _page_url(settings, admin))
     view.open(member, context)
     pushes = None
     if settings.cluster.role != PROXY:
@@ -305,6 +318,14 @@ async def _open_admin(admin: AdminPort | None, imported: Awaitable[object]) -> N
         _log.error("admin_port_failed", exc_info=failure)
 
 
+def _page_url(settings: Settings, admin: AdminPort | None) -> str:
+    """Return the URL at which operators reach this member's admin port, empty without one.
+
+    The member announces it to the others. So all links between members, on pages and in commands, are this URL.
+    """
+    return "" if admin is None else settings.admin.public_url or url_of(settings.admin, admin.port)
+
+
 def url_of(ports: Http | Admin, port: int) -> str:
     return f"{_scheme(ports)}://{f'[{ports.host}]' if ':' in ports.host else ports.host}:{port}"
 
@@ -313,11 +334,11 @@ def _scheme(ports: Http | Admin) -> str:
     return "https" if ports.tls_cert else "http"
 
 
-def _browsers(settings: Settings, host: str) -> Browsers | None:
+def _browsers(settings: Settings, host: str, *public_urls: str) -> Browsers | None:
     auth = settings.auth
     if auth.csrf == "off":
         return None
-    hosts = allowed_hosts(auth, host, settings.http.public_url)
+    hosts = allowed_hosts(auth, host, *public_urls)
     return Browsers(hosts, auth.allowed_origins, are_gets_strict=auth.csrf == "strict")
 
 
@@ -356,7 +377,7 @@ def make_context(
         scheme=_scheme(http),
         keys=keys(settings),
         auth=settings.auth.mode,
-        browsers=_browsers(settings, http.host),
+        browsers=_browsers(settings, http.host, http.public_url),
         bounds=bounds,
         meter=Meter([name for service in SERVICES for name in service.operations], settings.log.slow_ms / 1_000),
         request_log=RequestLog(settings.log.requests, observer),

@@ -43,7 +43,7 @@ _log = logging.getLogger(__name__)
 
 
 class Member(ClusterProcess):
-    """The process of one member. http, admin: the URLs that it announces to others; http_port: of its SQS port."""
+    """The process of one member. http, admin: the URLs that it announces to others, whose ports may be others."""
 
     def __init__(
         self,
@@ -54,13 +54,14 @@ class Member(ClusterProcess):
         http: str,
         admin: str,
         http_port: int = 0,
+        admin_port: int = 0,
         peer_connections_max: int = PEERS_MAX,
     ) -> None:
         super().__init__(settings, loop, OperatorLog(directory, loop), peer_connections_max)
         self._directory = directory
         self._storage = self._open()
         self.signatures = Signatures()
-        self._node_settings = self._describe(http, admin, http_port)
+        self._node_settings = self._describe(http, admin, http_port, admin_port)
         self._fetching: asyncio.Task[None] | None = None
         self._healing: asyncio.Task[None] | None = None
         self._is_full = False
@@ -180,7 +181,7 @@ class Member(ClusterProcess):
             on_damaged=self._met_damage,
         )
 
-    def _describe(self, http: str, admin: str, http_port: int) -> NodeSettings:
+    def _describe(self, http: str, admin: str, http_port: int, admin_port: int) -> NodeSettings:
         settings, kept = self._settings, self._directory
         # A start without a directory is a new member.
         member_id = kept.member_id if kept is not None else f"{settings.node.id}-{os.urandom(8).hex()}"
@@ -202,6 +203,7 @@ class Member(ClusterProcess):
             http=http,
             admin=admin,
             http_port=http_port,
+            admin_port=admin_port,
             nodes=cluster.nodes,
             cluster_name=cluster.name,
             mode=cluster.ack_mode,
@@ -218,11 +220,11 @@ class Member(ClusterProcess):
         """Return the addresses and ports of the cluster's listeners: as the members announce them, and by links."""
         members = self.runtime.node.members
         own, others = members.introduce(), list(members.peers.values())
-        trusted, linked = {_port(own.admin)}, set[str]()
+        trusted, linked = {own.admin_port}, set[str]()
         if self._peers is not None:
             trusted |= {self._settings.cluster.peer_port, _port(self._peers.address)}
             linked = self._peers.hosts()
-        trusted.update(_port(text) for peer in others for text in (peer.admin, peer.address))
+        trusted.update(port for peer in others for port in (peer.admin_port, _port(peer.address)))
         return Listeners(
             frozenset(trusted - {0}),
             frozenset({own.http_port, *(peer.http_port for peer in others)} - {0}),

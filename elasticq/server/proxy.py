@@ -19,7 +19,7 @@ LOOK_S: Final = 1.0
 
 
 class ProxyProcess(ClusterProcess):
-    """The process of one proxy. http, admin: the URLs that it announces to members; http_port: of its SQS port."""
+    """The process of one proxy. http, admin: the URLs that it announces to members, whose ports may be others."""
 
     def __init__(
         self,
@@ -29,6 +29,7 @@ class ProxyProcess(ClusterProcess):
         http: str,
         admin: str,
         http_port: int = 0,
+        admin_port: int = 0,
         peer_connections_max: int = PEERS_MAX,
     ) -> None:
         super().__init__(settings, loop, OperatorLog(None, loop), peer_connections_max, listens=False)
@@ -43,6 +44,7 @@ class ProxyProcess(ClusterProcess):
                 http=http,
                 admin=admin,
                 http_port=http_port,
+                admin_port=admin_port,
                 cluster_name=settings.cluster.name,
                 hold_ms=settings.cluster.hold_s * 1_000,
             )

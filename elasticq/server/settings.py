@@ -50,19 +50,22 @@ class SettingsError(Exception):
     """A setting that is unknown, ill-typed, out of bounds or contradicts another. The text names it."""
 
 
+PublicUrl = Annotated[
+    str,
+    Meta(
+        pattern=r"^(https?://[^/\s]+)?$",
+        max_length=limits.HOST_CHARS_MAX + 8,
+        description="empty or http://HOST:PORT or https://HOST:PORT, without a path",
+    ),
+]
+
+
 class Http(Struct, frozen=True, forbid_unknown_fields=True):
     """The SQS port."""
 
     host: str = "127.0.0.1"
     port: Annotated[int, Meta(ge=0, le=65_535)] = 9324
-    public_url: Annotated[
-        str,
-        Meta(
-            pattern=r"^(https?://[^/\s]+)?$",
-            max_length=limits.HOST_CHARS_MAX + 8,
-            description="empty or http://HOST:PORT or https://HOST:PORT, without a path",
-        ),
-    ] = ""
+    public_url: PublicUrl = ""
     context_path: Annotated[
         str,
         Meta(
@@ -111,6 +114,7 @@ class Admin(Struct, frozen=True, forbid_unknown_fields=True):
 
     host: Annotated[str, Meta(min_length=1, max_length=253)] = "127.0.0.1"
     port: Annotated[int, Meta(ge=-1, le=65_535)] = 9325
+    public_url: PublicUrl = ""
     tls_cert: str = ""
     tls_key: str = ""
     token_file: str = ""

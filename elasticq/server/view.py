@@ -32,6 +32,7 @@ from elasticq.node.reports.background import Task, of_member, of_state
 from elasticq.node.settings import GroupStatus, LeaseStatus, NodeStatus
 from elasticq.node.waits.pending_calls import Remote
 from elasticq.peers.questions import Answer
+from elasticq.peers.transfer import Snapshot
 from elasticq.runtime.clock import boot_ms, wall_ms
 from elasticq.runtime.meter import Meter
 from elasticq.runtime.runtime import RuntimeStopped
@@ -259,6 +260,14 @@ class View(ViewOfTopics):
     async def ask(self, member_id: str, kind: str, body: bytes, timeout_s: float) -> Answer:
         assert self._member is not None
         return await self._member.ask(member_id, kind, body, timeout_s)
+
+    async def open_snapshot(self, index: int) -> Snapshot:
+        assert self._member is not None
+        return await self._member.open(index)
+
+    def release_snapshot(self, snapshot: Snapshot) -> None:
+        assert self._member is not None
+        self._member.release(snapshot)
 
     async def order(self, order: Order) -> OrderOutcome:
         assert self._member is not None

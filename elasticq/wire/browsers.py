@@ -82,7 +82,7 @@ class Browsers:
             shown = host[:HOST_CHARS_SHOWN_MAX].encode("ascii", "replace").decode()
             return (
                 f"This server refuses the Host {shown!r}, because any name server could point that name to it: "
-                "add it to auth.allowed_hosts or http.public_url, or use --auth strict."
+                "add it to auth.allowed_hosts, or to http.public_url or admin.public_url, or use --auth strict."
             )
         if not marked:
             return ""

@@ -27,7 +27,9 @@ from elasticq.node.orders import Order, OrderDone, OrderOutcome
 from elasticq.node.reports.background import Task
 from elasticq.node.settings import GroupStatus, LeaseStatus, MemberStatus, NodeStatus
 from elasticq.peers.questions import Answer, NotAnswered
+from elasticq.peers.transfer import Snapshot
 from elasticq.runtime.meter import Meter
+from elasticq.storage.snapshot import SnapshotRefused
 from elasticq.wire.operations import OPERATIONS, SNS
 
 IDS = {name: f"{name}-{digit * 16}" for name, digit in (("n1", "1"), ("n2", "2"), ("n3", "3"))}
@@ -102,6 +104,8 @@ class Member:
         self.told: list[Event] = []
         self.account, self.region, self.endpoint = DEFAULT_ACCOUNT, DEFAULT_REGION, "http://127.0.0.1:9324"
         self.is_read_only = False
+        self.snapshot_at: Callable[[int], Awaitable[Snapshot]] = self._no_snapshot
+        self.released: list[str] = []
 
     def wall_ms(self) -> int:
         return self.clock_ms
@@ -188,6 +192,15 @@ class Member:
         if member_id not in self.linked:
             raise NotAnswered("there is no link to it")
         return await asking.answer(self.linked[member_id], kind, body)
+
+    async def open_snapshot(self, index: int) -> Snapshot:
+        return await self.snapshot_at(index)
+
+    def release_snapshot(self, snapshot: Snapshot) -> None:
+        self.released.append(snapshot.id)
+
+    async def _no_snapshot(self, index: int) -> Snapshot:
+        raise SnapshotRefused(f"nothing is at {index}")
 
     async def order(self, order: Order) -> OrderOutcome:
         self.orders.append(order)

@@ -262,7 +262,7 @@ async def test_who_meant_another_machine_is_told_how_to_name_it(
 ) -> None:
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
-        monkeypatch.setattr("elasticq.cli.cluster.DEFAULT_ADMIN", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        monkeypatch.setattr("elasticq.cli.admin_options.DEFAULT_ADMIN", f"http://127.0.0.1:{silent.getsockname()[1]}")
         assert await run("status") == 1
     assert "(--admin names another member)" in capsys.readouterr().err
 

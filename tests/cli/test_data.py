@@ -13,8 +13,9 @@ def test_a_backup_becomes_a_directory_again(tmp_path: Path, capsys: pytest.Captu
     assert main(["backup", str(tmp_path / "data"), str(tmp_path / "file")]) == 0
     assert main(["restore", str(tmp_path / "file"), str(tmp_path / "again")]) == 0
     assert capsys.readouterr().err == ""
+    assert main(["verify", str(tmp_path / "file")]) == 0
     with pytest.raises(SystemExit):
-        main(["backup", str(tmp_path / "data")])
+        main(["backup"])
     assert main(["repair", str(tmp_path / "again")]) == 0
 
 

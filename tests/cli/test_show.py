@@ -29,6 +29,7 @@ def test_texts_are_shortened_in_their_middle_until_a_table_fits() -> None:
     assert re.search(r"a…a*\.fifo ", lines[1])
     assert [line.split() for line in table_lines(heads, rows)] == [list(heads), list(rows[0]), ["short", "1", "b"]]
     assert all(len(line) <= 10 for line in table_lines(("A", "B"), [("x" * 30, "y" * 30)], 10))
+    assert table_lines(("LONG", "N"), [("x" * 30, "12345")], 5) == ["LONG      N", "xx…x  12345"]
 
 
 def test_empty_columns_are_left_out_unless_there_are_no_rows() -> None:

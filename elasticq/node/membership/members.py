@@ -76,6 +76,7 @@ class Members:
             region=settings.region,
             has_one_region=settings.single_region,
             http_port=settings.http_port,
+            admin_port=settings.admin_port,
         )
 
     def met(self, peer: Peer, now_ms: int) -> None:

@@ -21,7 +21,7 @@ class Peer(Struct, array_like=True, frozen=True, gc=False):
     is_proxy: it stores nothing, never votes and belongs to no cluster. Members report the master to it.
     region: its ``node.region``; empty from versions that do not send it.
     has_one_region: its ``node.single_region``.
-    http_port: its SQS port, which ``http`` need not name; 0 from versions that do not send it.
+    http_port, admin_port: its ports, which ``http`` and ``admin`` need not name; 0 without them.
     """
 
     id: MemberId
@@ -40,3 +40,4 @@ class Peer(Struct, array_like=True, frozen=True, gc=False):
     region: PeerText = ""
     has_one_region: bool = False
     http_port: Count = 0
+    admin_port: Count = 0

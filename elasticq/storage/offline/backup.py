@@ -1,7 +1,8 @@
-"""Backup and restore: a data directory is written to one file, and a new data directory is made from such a file.
+"""Backup and restore: a state is written to one file, and a new data directory is made from such a file.
 
-The file is a SQLite database. It holds the rows, after every durable entry of the log was applied to them. In a cluster
-of one member, all these entries are committed. The table ``backup`` holds the member's id and term.
+The file is a SQLite database. The table ``backup`` holds the member's id and term. Of a stopped server, the file holds
+the rows, after every durable entry of the log was applied to them. In a cluster of one member, all these entries are
+committed. Of a running member, the file is a snapshot.
 
 A restored directory continues with a much higher term, and as another cluster. The original may have used ids after
 the backup, and none of them may be used twice.
@@ -48,13 +49,9 @@ def backup(path: Path, file: Path) -> str:
 
     Raise DataError if ``file`` exists, or if the directory cannot be used; OSError if the file cannot be written.
     """
-    if file.exists():
-        raise DataError(f"{file} exists: a backup is only written to a new file")
-    partial = file.with_name(file.name + ".partial")
-    partial.unlink(missing_ok=True)
+    partial = new_partial(file)
     directory = DataDirectory(path)
     try:
-        partial.touch(0o600)  # only the owner may read the messages
         label, told = _write(directory, partial)
     except sqlite3.Error as error:
         raise DataError(
@@ -63,10 +60,66 @@ def backup(path: Path, file: Path) -> str:
         ) from error
     finally:
         directory.close()
+    _place(partial, file)
+    return "\n".join([*told, _report(file, label)])
+
+
+def new_partial(file: Path) -> Path:
+    """Make the empty file that a backup is written to before it becomes ``file``. Raise DataError if ``file`` exists.
+
+    Only the owner may read it. What an interrupted backup left is replaced.
+    """
+    if file.exists():
+        raise DataError(f"{file} exists: a backup is only written to a new file")
+    partial = file.with_name(file.name + ".partial")
+    partial.unlink(missing_ok=True)
+    partial.touch(0o600)
+    return partial
+
+
+def finish(snapshot: Path, file: Path, member_id: str, term: int) -> str:
+    """Check a snapshot of a running member and make it the new backup ``file``; return a report for the operator.
+
+    term: the newest that the member knows. Raise DataError if the snapshot cannot be restored.
+    """
+    label = _Label(member_id, term, *_checked(snapshot))
+    _put_label(snapshot, label)
+    _place(snapshot, file)
+    return _report(file, label)
+
+
+def verify(file: Path) -> str:
+    """Read all of a backup; return a report for the operator. Raise DataError if it cannot be restored."""
+    label = _label(file)
+    index, messages = _checked(file)
+    if (index, messages) != (label.applied_index, label.messages):
+        raise DataError(f"{file} says that it is of index {label.applied_index}, but its rows are of index {index}")
+    return f"{_report(file, label)}; all readable; from {label.member_id} in term {label.term}"
+
+
+def _report(place: Path, label: _Label) -> str:
+    return f"{place} holds everything up to index {label.applied_index}; messages: {label.messages}"
+
+
+def _place(partial: Path, file: Path) -> None:
     sync_file(partial)
     partial.rename(file)
     sync_directory(file.parent)
-    return "\n".join([*told, f"{file} holds everything up to index {label.applied_index}; messages: {label.messages}"])
+
+
+def _checked(file: Path) -> tuple[int, int]:
+    """Read every row of a database; return its index and its number of messages. Raise DataError if that fails."""
+    connection = sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro&immutable=1", uri=True, isolation_level=None)
+    try:
+        index = check_all(connection, file).index
+        (messages,) = connection.execute("SELECT coalesce(sum(messages), 0) FROM queues").fetchone()
+        return index, messages
+    except sqlite3.Error as error:
+        raise DataError(f"{file} cannot be read: {error}") from error
+    except AssertionError as error:
+        raise DataError(f"{file} cannot be read: it contradicts itself") from error
+    finally:
+        connection.close()
 
 
 def restore(file: Path, path: Path) -> str:
@@ -89,7 +142,7 @@ def restore(file: Path, path: Path) -> str:
         raise DataError(f"{file} cannot be restored: {error}") from error
     finally:
         directory.close()
-    return f"{path} holds everything up to index {label.applied_index}; messages: {label.messages}"
+    return _report(path, label)
 
 
 def _write(directory: DataDirectory, file: Path) -> _Written:

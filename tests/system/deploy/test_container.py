@@ -10,7 +10,7 @@ import pytest
 from elasticq import __version__
 from elasticq.cli import main
 from elasticq.server import life
-from elasticq.server.settings import Settings
+from elasticq.server.settings import Settings, load
 
 ROOT = Path(__file__).resolve().parents[3]
 TEXT = (ROOT / "deploy" / "container" / "Containerfile").read_text()
@@ -41,7 +41,13 @@ def test_container_serves_what_its_ports_and_volume_say(monkeypatch: pytest.Monk
     (settings,) = seen
     assert instructions()["EXPOSE"] == [f"{settings.http.port} {settings.admin.port}"]
     assert (settings.http.host, settings.admin.host) == ("0.0.0.0", "0.0.0.0")
-    assert instructions()["VOLUME"] == [settings.storage.data_dir]
+    (place,) = instructions()["WORKDIR"]
+    assert instructions()["VOLUME"] == [str(Path(place) / settings.storage.data_dir)]
+
+
+def test_container_can_be_a_proxy() -> None:
+    settings = load(None, variables() | {"ELASTICQ_CLUSTER__ROLE": "proxy", "ELASTICQ_CLUSTER__SEEDS": "n1:9326"}, {})
+    assert settings.cluster.role == "proxy"
 
 
 def test_user_is_a_number_and_not_root() -> None:

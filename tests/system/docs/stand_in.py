@@ -19,7 +19,8 @@ def elasticq(arguments: list[str]) -> int:
         return serve(arguments)
     if arguments[0] == "health" and len(arguments) == 1:
         arguments = [*arguments, os.environ["ELASTICQ_TEST_URL"]]
-    if arguments[0] == "cluster" and "--admin" not in arguments and not is_asking and "force-new" not in arguments:
+    asks_member = arguments[0] in ("cluster", "top") or (arguments[0] == "backup" and len(arguments) == 2)
+    if asks_member and "--admin" not in arguments and not is_asking and "force-new" not in arguments:
         arguments = [*arguments, "--admin", os.environ["ELASTICQ_TEST_ADMIN"]]
     return subprocess.run([*ELASTICQ, *arguments], check=False).returncode
 
