@@ -20,9 +20,8 @@ from elasticq.spark.offsets import Share
 from elasticq.spark.options import PARTITIONS_DEFAULT, OptionError, Read
 from elasticq.spark.plain import Plain
 from elasticq.spark.queues import backlog_of, explained, find_queues
-from elasticq.spark.receives import receives_for
+from elasticq.spark.receives import ROWS_AT_ONCE, gathered, receives_for
 from elasticq.spark.schema import DEAD_LETTER, Message, Origin, Rows
-from elasticq.spark.source import ROWS_AT_ONCE, gathered
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

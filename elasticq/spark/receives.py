@@ -1,5 +1,6 @@
 """The receives of all modes, with the page size and the wait time that fit the server."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -9,6 +10,7 @@ from elasticq.spark.schema import Message, Rows
 
 BOTO3_PAGE: Final = 10  # the maximum of AWS
 LIGHT_PAGE: Final = 1000
+ROWS_AT_ONCE: Final = 1000  # of a record batch
 AWS_WAIT_S: Final = 1  # on AWS, a receive without a wait asks only some servers and may miss messages
 
 
@@ -54,3 +56,18 @@ def receives_for(options: Read, rows: Rows, on_elasticq: bool, is_light: bool) -
         int(wait_s),
         extended,
     )
+
+
+def gathered(pages: Iterator[list[Message]], count: int) -> Iterator[list[Message]]:
+    """Yield the pages, joined into lists of at least ``count`` messages; the last list may be shorter.
+
+    A record batch of ten rows costs as much as one of a thousand.
+    """
+    kept: list[Message] = []
+    for page in pages:
+        kept += page
+        if len(kept) >= count:
+            yield kept
+            kept = []
+    if kept:
+        yield kept

@@ -5,7 +5,7 @@ Every new Spark worker imports this module. Functions therefore import what only
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
@@ -16,8 +16,8 @@ from elasticq.spark.environment import Environment
 from elasticq.spark.lease import Leases
 from elasticq.spark.offsets import Json, Share
 from elasticq.spark.options import OptionError, Read
-from elasticq.spark.receives import receives_for
-from elasticq.spark.schema import DEAD_LETTER, Message, Origin, Rows
+from elasticq.spark.receives import ROWS_AT_ONCE, gathered, receives_for
+from elasticq.spark.schema import DEAD_LETTER, Origin, Rows
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from elasticq.spark.plain import Plain
     from elasticq.spark.planner import Planner
     from elasticq.spark.wal import WriteAhead
-
-ROWS_AT_ONCE: Final = 1000
 
 
 def mode_of(options: Read, environment: Environment) -> str:
@@ -144,18 +142,3 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_driver": None}
-
-
-def gathered(pages: Iterator[list[Message]], count: int) -> Iterator[list[Message]]:
-    """Yield the pages, joined into lists of at least ``count`` messages; the last list may be shorter.
-
-    A record batch of ten rows costs as much as one of a thousand.
-    """
-    kept: list[Message] = []
-    for page in pages:
-        kept += page
-        if len(kept) >= count:
-            yield kept
-            kept = []
-    if kept:
-        yield kept

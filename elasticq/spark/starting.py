@@ -61,15 +61,17 @@ class NoJava(RuntimeError):
 def session(**conf: object) -> "SparkSession":
     """Return the active Spark session, or start one. Raise NoJava if no Java is found.
 
-    conf: Spark's settings, with _ for each dot: ``spark_sql_shuffle_partitions=2``. ``master`` and ``name`` are short
-    for spark_master and spark_app_name. Under spark-submit, Java and Python are spark-submit's choice.
+    conf: Spark's settings, with _ for each dot: ``spark_sql_shuffle_partitions=2``. ``master``, ``name`` and ``remote``
+    (Spark Connect) are short for spark_master, spark_app_name and spark_remote. Under spark-submit, Java and Python are
+    spark-submit's choice. In another thread, call this again: Spark has an active session for each thread.
     """
     from pyspark.sql import SparkSession
 
     settings = {setting_name(name): setting_text(value) for name, value in conf.items()}
     if SUBMITTED not in os.environ and SparkSession.getActiveSession() is None:
-        prepare(settings.get("spark.master", "local[*]"))
-        if is_local(settings.get("spark.master", "local")):
+        place = settings.get("spark.remote") or settings.get("spark.master", "local[*]")
+        prepare(place)
+        if is_local(place):
             settings = LOCAL_DEFAULTS | settings
     builder = SparkSession.builder
     for name, value in settings.items():
@@ -148,7 +150,7 @@ def submitted_source(place: str) -> "type[DataSource]":
 
 
 def setting_name(name: str) -> str:
-    short = {"master": "spark.master", "name": "spark.app.name"}
+    short = {"master": "spark.master", "name": "spark.app.name", "remote": "spark.remote"}
     return short.get(name) or name.replace("_", ".")
 
 

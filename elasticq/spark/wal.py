@@ -22,7 +22,7 @@ from elasticq.spark.environment import Environment
 from elasticq.spark.lease import body_bytes
 from elasticq.spark.offsets import Offset, Share
 from elasticq.spark.options import Read
-from elasticq.spark.receives import Receives
+from elasticq.spark.receives import ROWS_AT_ONCE, Receives
 from elasticq.spark.records import Received, decode, decode_ids, encode, encode_ids
 from elasticq.spark.schema import Message
 from elasticq.spark.stores import Store
@@ -31,7 +31,6 @@ WAL: Final = ".wal"
 IDS: Final = ".ids"
 PLAN: Final = ".plan"
 ENTRIES_MAX: Final = 10  # in one batch call
-ROWS_AT_ONCE: Final = 1000
 IDS_FILES_MAX: Final = 1000
 SHARE_MESSAGES_MAX: Final = 50_000  # a task holds its share in memory until it is written
 # Parts of the visibility timeout: no receive begins after the first, and the task fails if receiving takes longer than

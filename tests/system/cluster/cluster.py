@@ -121,7 +121,7 @@ class Member:
         arguments += ["--memory"] if cluster.memory else ["--data-dir", str(self.data)]
         if cluster.secret_file:
             arguments += ["--cluster-secret-file", str(cluster.secret_file)]
-        module = ["tests.system.cluster.clocked", str(self.clocks.file)] if self.clocks else [self.module]
+        module = ["tests.system.cluster.clocked", str(self.clocks.file)] if self.clocks else self.module.split()
         return [sys.executable, "-m", *module, "server", *arguments, *cluster.extra]
 
     def start(self) -> None:
