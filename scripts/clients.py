@@ -138,6 +138,11 @@ def javascript_rolling(source: Path, environment: Path) -> list[str]:
     return ["node", str(environment / "rolling.mjs")]
 
 
+def validator_job(source: Path, environment: Path) -> list[list[str]]:
+    """Return the command that starts a server with TLS and the job. It does not use the target's server."""
+    return [[sys.executable, str(source / "job.py"), str(environment / "job.mjs")]]
+
+
 def make_go(source: Path, environment: Path) -> None:
     run(["go", "build", "-o", str(environment / "job"), "."], source, MAKING_S)
 
@@ -265,6 +270,7 @@ CLIENTS = [
         source="watermill",
         patience_s=STRESS_S,
     ),
+    Client("sns_validator", ("node", "npm", "openssl"), make_javascript, validator_job),
     Client("terraform", ("terraform",), make_terraform, terraform_job),
 ]
 
