@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from elasticq.model import limits
-from elasticq.model.names import ACCOUNT, DEFAULT_ACCOUNT, has_fifo_suffix
+from elasticq.model.names import ACCOUNT, DEFAULT_ACCOUNT, FIFO_SUFFIX, has_fifo_suffix
 from elasticq.server.bad_values import taken
 from elasticq.server.hocon import MigrationError, parse
 
@@ -313,7 +313,7 @@ def _sections(given: ElasticMq, tree: dict[str, Any], notes: list[str], *, is_wh
         "node": _node(given, notes, is_whole=is_whole),
         "storage": _storage(given, notes) if is_whole or "messages-storage" in tree or "queues-storage" in tree else {},
         "auto_create": _auto_create(given) if "auto-create-queues" in tree else {},
-        "queues": {name: _queue(_possible(name, queue, given, notes)) for name, queue in given.queues.items()},
+        "queues": {name: _queue(queue) for name, queue in _all_queues(given, notes).items()},
     }
 
 
@@ -391,6 +391,17 @@ def _storage(given: ElasticMq, notes: list[str]) -> dict[str, Any]:
 def _auto_create(given: ElasticMq) -> dict[str, Any]:
     made = given.auto_create_queues
     return {"enabled": made.enabled, "template": _queue(made.template)}
+
+
+def _all_queues(given: ElasticMq, notes: list[str]) -> dict[str, Queue]:
+    """Return the possible queues, and the dead-letter queues that they name but the file does not have."""
+    queues = {name: _possible(name, queue, given, notes) for name, queue in given.queues.items()}
+    for name, queue in list(queues.items()):
+        dead = queue.dead_letters_queue
+        if dead is not None and dead.name and not {dead.name, f"{dead.name}{FIFO_SUFFIX}"} & queues.keys():
+            queues[dead.name] = Queue()
+            notes.append(f"queues.{name}: deadLettersQueue names {dead.name}, which is not in the file: it is created")
+    return queues
 
 
 def _possible(name: str, queue: Queue, given: ElasticMq, notes: list[str]) -> Queue:

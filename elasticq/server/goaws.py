@@ -10,7 +10,7 @@ from elasticq.engine.ordering.kinds import kind_named
 from elasticq.engine.stored.redrive_policies import POLICY, read_policy
 from elasticq.extras import how_to_install
 from elasticq.model.errors import SqsError
-from elasticq.model.names import DEFAULT_ACCOUNT
+from elasticq.model.names import ACCOUNT, DEFAULT_ACCOUNT
 from elasticq.server.hocon import MigrationError
 
 ENVIRONMENT: Final = "Local"
@@ -50,11 +50,7 @@ def read(file: Path, notes: list[str]) -> dict[str, dict[str, Any]]:
 
 
 def _sections(given: Mapping[str, Any], source: str, notes: list[str]) -> dict[str, dict[str, Any]]:
-    node = {
-        ours: str(given[theirs])
-        for theirs, ours in (("Region", "region"), ("AccountId", "account"))
-        if given.get(theirs)
-    }
+    node = _node(given, notes)
     known = {"Host", "Port", "SqsPort", "SnsPort", "Region", "AccountId", "QueueAttributeDefaults", "Queues", "Topics"}
     others = [key for key in given if key not in known]
     notes += [f"{key} is ignored" if key in _IGNORED else f"{key} is unknown and ignored" for key in others]
@@ -65,6 +61,11 @@ def _sections(given: Mapping[str, Any], source: str, notes: list[str]) -> dict[s
         for subscription in topic["subscriptions"]:
             if subscription.get("queue"):
                 queues.setdefault(subscription["queue"], _queue({}, defaults, notes))
+    for name, queue in list(queues.items()):
+        dead = queue.get("dead_letter_queue", "")
+        if dead and dead not in queues:
+            queues[dead] = _queue({}, defaults, notes)
+            notes.append(f"RedrivePolicy of queue {name} names {dead}, which is not in the file: it is created")
     http: dict[str, Any] = {"host": "0.0.0.0"}  # GoAWS listens at all addresses
     port = str(given.get("Port") or given.get("SqsPort") or "")
     if port.isdigit():
@@ -73,6 +74,21 @@ def _sections(given: Mapping[str, Any], source: str, notes: list[str]) -> dict[s
         notes.append(f"SnsPort is ignored: SNS is at the port of SQS, {port or 'see http.port'}")
     auth = {"allowed_hosts": _hosts(given)} if given.get("Host") else {}
     return {"http": http, "auth": auth, "node": node, "queues": queues, "topics": topics}
+
+
+def _node(given: Mapping[str, Any], notes: list[str]) -> dict[str, str]:
+    """Return the region and the account. GoAWS accepts any text as account; it is left out if it is not a number."""
+    node = {"region": str(given["Region"])} if given.get("Region") else {}
+    if given.get("AccountId"):
+        text = str(given["AccountId"])
+        account = text.zfill(len(DEFAULT_ACCOUNT))
+        if not ACCOUNT.match(account):
+            notes.append(f"AccountId {text} is ignored: an account has 12 digits")
+            return node
+        node["account"] = account
+        if account != text:
+            notes.append(f"AccountId {text} is read as {account}")
+    return node
 
 
 def _hosts(given: Mapping[str, Any]) -> list[str]:

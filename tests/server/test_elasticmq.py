@@ -154,6 +154,21 @@ def test_what_elasticmq_accepts_and_aws_does_not_is_accepted_with_a_note(
     assert {name: getattr(first, name) for name in kept} == kept
 
 
+def test_dead_letter_queue_that_the_file_does_not_have_is_created(tmp_path: Path) -> None:
+    """Files that ElasticMQ has in its tests name such queues."""
+    file = tmp_path / "elasticmq.conf"
+    file.write_text(
+        "queues {\n test {deadLettersQueue{maxReceiveCount=4,name=dead},copyTo=elsewhere,receiveMessageWait=20000}\n"
+        ' "b.fifo" {deadLettersQueue{maxReceiveCount=4,name="dead.fifo"},fifo=true}\n}'
+    )
+    notes: list[str] = []
+    assert list(load(file, {}, {}, notes=notes).queues) == ["test", "b.fifo", "dead", "dead.fifo"]
+    assert [note for note in notes if note.endswith("it is created")] == [
+        "queues.test: deadLettersQueue names dead, which is not in the file: it is created",
+        "queues.b.fifo: deadLettersQueue names dead.fifo, which is not in the file: it is created",
+    ]
+
+
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"none\.conf"):
         load(tmp_path / "none.conf", {}, {})

@@ -71,6 +71,30 @@ def test_queue_may_stand_before_its_dead_letter_queue(tmp_path: Path) -> None:
     assert [getattr(command, "queue_name", "") for command in declarations(loaded)] == ["b", "a"]
 
 
+def test_dead_letter_queue_that_the_file_does_not_have_is_created(tmp_path: Path) -> None:
+    file = tmp_path / "goaws.yaml"
+    policy = '{"maxReceiveCount": 3, "deadLetterTargetArn": "arn:aws:sqs:us-east-1:000000000000:b"}'
+    file.write_text(f"Local: {{Queues: [{{Name: a, IsFIFO: false, RedrivePolicy: '{policy}'}}]}}")
+    notes: list[str] = []
+    assert list(load(file, {}, {}, notes=notes).queues) == ["a", "b"]
+    assert notes[-1] == "RedrivePolicy of queue a names b, which is not in the file: it is created"
+
+
+@pytest.mark.parametrize(
+    ("given", "account", "note"),
+    [
+        ("01234567901", "001234567901", "AccountId 01234567901 is read as 001234567901"),
+        ("queue", "000000000000", "AccountId queue is ignored: an account has 12 digits"),
+    ],
+)
+def test_account_may_be_any_text_as_in_goaws(tmp_path: Path, given: str, account: str, note: str) -> None:
+    file = tmp_path / "goaws.yaml"
+    file.write_text(f'Local: {{AccountId: "{given}", Queues: [{{Name: a}}]}}')
+    notes: list[str] = []
+    assert load(file, {}, {}, notes=notes).node.account == account
+    assert note in notes
+
+
 def test_values_that_sqs_refuses_are_ignored_with_a_note(tmp_path: Path) -> None:
     """GoAWS's own test file has the size."""
     file = tmp_path / "goaws.yaml"
