@@ -5,7 +5,7 @@ exist. A file without topics can also be read by versions without topics.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import msgspec
 from msgspec import Meta, Raw, Struct
@@ -116,7 +116,7 @@ class LoadFailed(NotExecuted):
 
 async def export(source: AdminSource) -> list[bytes]:
     """Return the definitions as JSON, in parts. Raise NotExecuted if a queue or topic cannot be read."""
-    queues, pause = list[QueueDefinition](), Pause()
+    queues, pause = list[_Item](), Pause()
     for figures in source.queues():
         await pause()
         url, owner = queue_url(source.endpoint, figures.account, figures.name), figures.account
@@ -124,25 +124,33 @@ async def export(source: AdminSource) -> list[bytes]:
         tags = await ask(source, "ListQueueTags", {"QueueUrl": url}, owner)
         kept = {name: value for name, value in attributes.get("Attributes", {}).items() if name not in COMPUTED}
         region = region_of(owner, source.region)
-        queues.append(QueueDefinition(figures.name, account_of(owner), region, kept, tags.get("Tags", {})))
-    topics = []
-    for topic, subscriptions in source.topics():
-        topics.append(await _of_topic(source, topic, subscriptions))
+        queue = QueueDefinition(figures.name, account_of(owner), region, kept, tags.get("Tags", {}))
+        queues.append(((queue.name, queue.account, queue.region), Raw(msgspec.json.encode(queue))))
+    topics = list[_Item]()
+    for row, subscriptions in source.topics():
+        topic = await _of_topic(source, row, subscriptions)
+        topics.append(((topic.name, topic.account, topic.region), topic))
         await pause()
     parts = [b'{\n  "elasticq": %d,\n  "queues": ' % FORMAT]
-    queues = await in_order(queues, _by_name)
-    await _write(queues, 2, parts)
+    await _write(await in_order(queues, _place), 2, parts)
     if topics:
         parts.append(b',\n  "topics": ')
-        await _write(await in_order(topics, _by_name), 2, parts)
+        await _write(await in_order(topics, _place), 2, parts)
     return [*parts, b"\n}"]
 
 
-def _by_name(definition: QueueDefinition | TopicDefinition) -> tuple[str, str, str]:
-    return definition.name, definition.account, definition.region
+_Item = tuple[tuple[str, ...], Raw | TopicDefinition]
+"""What determines the place of a definition in its list, and the definition.
+
+Of 100,000 definitions the JSON is kept: the garbage collector would visit the dicts of so many objects in one turn.
+"""
 
 
-async def _write(items: list[Any], indent: int, parts: list[bytes]) -> None:
+def _place(item: _Item) -> tuple[str, ...]:
+    return item[0]
+
+
+async def _write(items: list[_Item], indent: int, parts: list[bytes]) -> None:
     """Append the JSON of a list to ``parts``, indented by ``indent`` spaces. Leave the list empty."""
     if not items:
         parts.append(b"[]")
@@ -152,7 +160,7 @@ async def _write(items: list[Any], indent: int, parts: list[bytes]) -> None:
     separator = b"["
     while items:  # items are freed one by one, as freeing all at once would block the loop
         await pause()
-        item = items.pop()
+        item = items.pop()[1]
         parts.append(separator + margin)
         separator = b","
         if isinstance(item, TopicDefinition) and item.subscriptions:
@@ -160,7 +168,7 @@ async def _write(items: list[Any], indent: int, parts: list[bytes]) -> None:
             text = msgspec.json.format(msgspec.json.encode(item), indent=2).replace(b"\n", margin)
             head, _, tail = text.rpartition(b"[]")
             parts.append(head)
-            await _write(subscriptions, indent + 4, parts)
+            await _write([((), each) for each in subscriptions], indent + 4, parts)
             parts.append(tail)
         else:
             parts.append(msgspec.json.format(msgspec.json.encode(item), indent=2).replace(b"\n", margin))
@@ -176,7 +184,7 @@ async def _of_topic(source: AdminSource, topic: TopicSet, subscriptions: list[Su
         topic.tags,
         topic.data_protection_policy,
     )
-    found, pause = list[SubscriptionDefinition](), Pause()
+    found, pause = list[_Item](), Pause()
     for row in subscriptions:
         await pause()
         if row.is_pending:
@@ -185,10 +193,11 @@ async def _of_topic(source: AdminSource, topic: TopicSet, subscriptions: list[Su
         one = SubscriptionDefinition(row.protocol, row.endpoint, scope | row.attributes)
         if row.account != topic.account:
             one.account, one.region = account_of(row.account), region_of(row.account, source.region)
-        found.append(one)
-    for one in await in_order(found, lambda one: (one.protocol, one.endpoint)):
+        found.append(((one.protocol, one.endpoint), Raw(msgspec.json.encode(one))))
+    for _, raw in await in_order(found, _place):
         await pause()
-        definition.subscriptions.append(Raw(msgspec.json.encode(one)))
+        assert isinstance(raw, Raw)
+        definition.subscriptions.append(raw)
     return definition
 
 

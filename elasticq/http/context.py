@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from logging import getLogger
 from time import perf_counter
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from elasticq.http.admission.authenticator import Authenticator
 from elasticq.http.admission.caller import Callers
@@ -113,6 +113,7 @@ class ServerContext:
     page_url: the URL of the admin port's pages; empty if there are none.
     own_region: node.region; empty if all regions share their queues.
     slow_path: the aiohttp part; None until a connection needs it and sets it.
+    importing: the import of the slow path by another thread, for which requests wait; None if it is imported on demand.
     services: the APIs of the port. Only the first one also has JSON 1.0.
     certificate: returns the PEM text that verifies notifications; None until the start of the server sets it.
     """
@@ -139,6 +140,7 @@ class ServerContext:
         "health",
         "hot_requests",
         "idle_until_ms",
+        "importing",
         "loop",
         "meter",
         "node_name",
@@ -224,6 +226,7 @@ class ServerContext:
         self.now_ms = clock()
         self.idle_until_ms = self.now_ms + self.bounds.idle_ms
         self.slow_path: SlowPath | None = None
+        self.importing: asyncio.Future[Any] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._logged_attributes: set[str] = set()
         self._past_requests: Counter[str] = Counter()  # of closed connections, by address
@@ -248,6 +251,11 @@ class ServerContext:
         """Count ``new_bytes`` for a connection instead of ``old_bytes``. Return False if that is too much."""
         self.buffers_bytes += new_bytes - old_bytes
         return new_bytes <= old_bytes or self._fits(self.buffers_bytes, new_bytes)
+
+    @property
+    def is_importing(self) -> bool:
+        """Return whether another thread imports the slow path, so that importing it here would block the loop."""
+        return self.importing is not None and not self.importing.done()
 
     @property
     def is_full(self) -> bool:

@@ -311,6 +311,9 @@ class SqsProtocol(Framing):
 
     def _execute_rest(self, head: Head, body: bytes) -> None:
         """Answer a request of the REST API. ``rest_ended`` writes the answer, usually before this returns."""
+        if self._context.is_importing:
+            self._hand_over(head, body)
+            return
         call = self._rest = _rest_call(self, self._context, head, body)
         self._hold = PARKED
         self._submitting = True
@@ -369,14 +372,23 @@ class SqsProtocol(Framing):
         aiohttp gets only the head; the body stays in ``slow_request``.
         """
         self.flush()  # aiohttp writes to the transport itself
-        if self._slow is None:
-            self._slow = _slow_path(self._context).handler()
-            self._slow.connection_made(self._transport)
         self._hold |= SLOW
         self.deadline_ms = NEVER_MS
         self.slow_request = head, body
         self._count_buffers()
-        self._slow.data_received(without_body(head.lines))
+        if self._context.is_importing:
+            assert self._context.importing is not None
+            self._context.importing.add_done_callback(self._begin_slow)
+        else:
+            self._begin_slow()
+
+    def _begin_slow(self, _: object = None) -> None:
+        if self.slow_request is None:
+            return  # the client left before the import ended
+        if self._slow is None:
+            self._slow = _slow_path(self._context).handler()
+            self._slow.connection_made(self._transport)
+        self._slow.data_received(without_body(self.slow_request[0].lines))
 
     def slow_ended(self, *, keeps_open: bool) -> None:
         """Go on after the slow path has written its answer. ``keeps_open``: False if aiohttp closes the connection."""

@@ -236,7 +236,7 @@ async def _serve(
         print(f"peers listening on {member.peer_address}", flush=True)
     notify(READY)
     # The import of aiohttp takes most of a start's CPU time, so it begins when the first requests can be answered.
-    imported = loop.run_in_executor(None, import_module, "elasticq.http.pages.slow")
+    context.importing = imported = loop.run_in_executor(None, import_module, "elasticq.http.pages.slow")
     opening = loop.create_task(_open_admin(admin, imported))
     status = await member.ended
     if not is_supervised():  # else this may be a restart, and the supervisor notifies systemd of a stop

@@ -1,9 +1,14 @@
 """Definitions of queues: what one server tells another one makes."""
 
+import asyncio
+import gc
 import json
+from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 
+from elasticq.admin import definitions
 from tests.admin.operator import JSON, Operator
 from tests.server.process import Server
 
@@ -185,3 +190,30 @@ def test_what_is_exported_is_indented_json() -> None:
         make_topics(operator)
         text = operator.ask("/api/definitions")[1]
         assert text == json.dumps(json.loads(text), indent=2)
+
+
+def test_export_keeps_few_objects_that_the_garbage_collector_visits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A collection visits them all in one turn of the loop."""
+    counts: list[int] = []
+
+    class Source:
+        endpoint, region = "http://x", "us-east-1"
+
+        def queues(self) -> Iterator[SimpleNamespace]:
+            for at in range(2_000):
+                if at in (0, 1_999):
+                    gc.collect()
+                    counts.append(len(gc.get_objects()))
+                yield SimpleNamespace(account="0" * 12, name=f"q{at}")
+
+        def topics(self) -> Iterator[object]:
+            return iter(())
+
+    async def ask(source: object, action: str, members: object, owner: str) -> dict[str, dict[str, str]]:
+        return {"Attributes": {"DelaySeconds": action}, "Tags": {"team": action}}
+
+    monkeypatch.setattr(definitions, "ask", ask)
+    text = b"".join(asyncio.run(definitions.export(Source())))
+    assert len(json.loads(text)["queues"]) == 2_000
+    before, after = counts
+    assert after - before < 1_000

@@ -1,5 +1,7 @@
 """The slow path: connections that aiohttp serves, from their first request to their end."""
 
+import asyncio
+
 import pytest
 
 from elasticq.model.limits import REQUEST_BYTES_MAX
@@ -72,3 +74,26 @@ async def test_stop_ends_connections_of_the_slow_path() -> None:
     assert line.ended
     assert idle.ended
     desk.runtime.close()
+
+
+@pytest.mark.parametrize("request_of", [get("/health"), get("/api/v1/queues")], ids=["page", "REST"])
+async def test_requests_wait_while_another_thread_imports_the_slow_path(request_of: bytes) -> None:
+    """An import in the loop's thread would wait for that thread, and nobody would be served meanwhile."""
+    desk = Desk()
+    desk.context.importing = asyncio.get_running_loop().create_future()
+    protocol, line = desk.connect()
+    other, left = desk.connect()
+    protocol.data_received(request_of)
+    other.data_received(request_of)
+    await settle()
+    assert (bytes(line.received), desk.context.slow_path) == (b"", None)
+    assert (await desk.ask(json_request("ListQueues", {}))).status == 200
+    left.close()
+    await settle()
+    desk.context.importing.set_result(None)
+    await until(lambda: len(responses(line.received)) == 1)
+    assert responses(line.received)[0].status == 200
+    assert bytes(left.received) == b""
+    protocol.data_received(request_of)
+    await until(lambda: len(responses(line.received)) == 2)
+    await desk.close()
