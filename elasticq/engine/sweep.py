@@ -27,8 +27,8 @@ from elasticq.model.limits import (
 
 QUEUES_A_STEP = 200
 LEASES_A_STEP = 200
-COUNTED_MAX = 50_000
-TRIMMED_MAX = 20_000  # sequences without a message that one call skips
+COUNTED_MAX = 20_000
+TRIMMED_MAX = 10_000  # sequences without a message that one call skips
 RECLAIMED_A_STEP = 5_000
 LOOKED_AT_A_STEP = 5_000
 

@@ -37,6 +37,7 @@ from elasticq.model.commands import SendMessage, SendMessageBatchEntry
 SKIPPED_MAX: Final = 1_000  # expired messages passed over in one choice; the sweeper deletes them
 AHEAD_MAX: Final = 512  # contents requested at once: those of a few pages
 ADVANCED_MAX: Final = 2_048  # messages that one advance moves; more than a choice may return and pass over
+GRACE_CHECKED_MAX: Final = 20_000  # of the due messages that ``passed`` counts; for the others it assumes no grace
 TAKEN_BETWEEN_LOOKS: Final = 64  # messages handed out before contents are prefetched again
 
 
@@ -336,9 +337,13 @@ def has_due_messages(order: Order, now_ms: int) -> bool:
 
 
 def passed(order: Order, now_ms: int) -> int:
-    """Return the number of messages whose deadline has passed, but that no advance has moved out of flight yet."""
+    """Return the number of messages whose deadline has passed, but that no advance has moved out of flight yet.
+
+    It is exact for up to GRACE_CHECKED_MAX of them.
+    """
     if not order._heap or order._heap[0][0] > now_ms:
         return 0
     grace, rows = order._grace, order._rows
     due = [sequence for sequence, deadline_ms in order._deadlines.items() if deadline_ms <= now_ms]
-    return sum([grace.deadline(rows[sequence]) <= now_ms for sequence in due])
+    surplus = max(len(due) - GRACE_CHECKED_MAX, 0)
+    return surplus + sum([grace.deadline(rows[sequence]) <= now_ms for sequence in due[surplus:]])

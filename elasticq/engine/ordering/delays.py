@@ -21,6 +21,7 @@ NEAR_AT_ONCE: Final = 64  # messages of a chunk that become near together, so th
 NEVER: Final = 1 << 62
 CHUNK_BYTES: Final = 160  # approximate size of a chunk without its arrays
 ENTRY_BYTES: Final = 128  # approximate size of a heap entry: a tuple and two numbers
+COUNTED_MAX: Final = 50_000  # messages that ``passed`` visits; the sweeper soon notices a longer backlog
 OVER: Final = 1  # the lowest bit of a stored time; the bits above it hold the time
 LATER_MAX: Final = 64  # places by which ``enter`` moves a message ahead; only a roll-back needs more
 _STALE_MIN: Final = 64
@@ -193,11 +194,18 @@ class Delays:
         return found
 
     def passed(self, now_ms: int) -> int:
-        """Return the number of waiting messages that are due."""
+        """Return the number of waiting messages that are due. Only about COUNTED_MAX messages are visited."""
         if self.next_ms > now_ms:
             return 0
-        until = now_ms << 1
-        return sum([time <= until and not time & OVER for chunk in self._chunks for time in chunk.times])
+        until, found, visited = now_ms << 1, 0, 0
+        for chunk in self._chunks:
+            if chunk.far_ms > now_ms and not chunk.near_until_ms:
+                continue  # none of its messages is due
+            found += sum([time <= until and not time & OVER for time in chunk.times])
+            visited += len(chunk.times)
+            if visited >= COUNTED_MAX:
+                break
+        return found
 
     # --- chunks -----------------------------------------------------------------
 

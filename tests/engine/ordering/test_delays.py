@@ -7,8 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from elasticq.engine.ordering.delays import CHUNK_MAX, LATER_MAX, NEAR_AT_ONCE, NEVER, Delays, enter, sorted_again
+from elasticq.engine.ordering.delays import (
+    CHUNK_MAX,
+    COUNTED_MAX,
+    LATER_MAX,
+    NEAR_AT_ONCE,
+    NEVER,
+    Delays,
+    enter,
+    sorted_again,
+)
 from elasticq.engine.stored.delivery_rows import Row
+from tests.engine.ordering.shelf import lines_run
 
 BASE = 5 << 40
 ALL = 1 << 40
@@ -202,3 +212,15 @@ def test_message_far_from_its_place_is_added_at_the_end_until_all_are_sorted() -
     assert not enter(known, 0, 20, {})
     assert next(reversed(known)) == 0
     assert next(iter(sorted_again(known, {}))) == 0
+
+
+@pytest.mark.pure
+def test_count_of_due_messages_visits_a_bounded_number() -> None:
+    delays = Delays()
+    count = 3 * COUNTED_MAX
+    delays.add_all(list(range(1, count + 1)), [10_000 if at % 2 else 90_000 for at in range(count)])
+    delays.take_due(10_000, 1)
+    assert delays.passed(9_999) == 0
+    assert COUNTED_MAX // 2 - 1 <= delays.passed(10_000) <= COUNTED_MAX // 2 + CHUNK_MAX
+    few, many = (lines_run(delays.passed, now_ms) for now_ms in (9_999, 10_000))
+    assert few < many < 2 * COUNTED_MAX + 1_000
