@@ -341,7 +341,7 @@ def passed(order: Order, now_ms: int) -> int:
 
     It is exact for up to GRACE_CHECKED_MAX of them.
     """
-    if not order._heap or order._heap[0][0] > now_ms:
+    if not has_due_messages(order, now_ms):
         return 0
     grace, rows = order._grace, order._rows
     due = [sequence for sequence, deadline_ms in order._deadlines.items() if deadline_ms <= now_ms]

@@ -285,7 +285,7 @@ class FairOrder(StandardOrder):
 
     def choose(self, now_ms: int, limit: int, sent_after_ms: int) -> list[int]:
         """Choose as ``Order.choose`` does, with the messages of quiet tenants first."""
-        if self._to_enter or self._delays.next_ms <= now_ms or (self._heap and self._heap[0][0] <= now_ms):
+        if self._to_enter or self._is_due(now_ms):
             self.advance(now_ms)
         contents = self._contents
         has_alone = self._alone.count or self._returned or self._due

@@ -202,7 +202,7 @@ class PriorityOrder(StandardOrder):
 
     def choose(self, now_ms: int, limit: int, sent_after_ms: int) -> list[int]:
         """Choose as ``Order.choose`` does, the lowest priority number first."""
-        if self._delays.next_ms <= now_ms or (self._heap and self._heap[0][0] <= now_ms):
+        if self._is_due(now_ms):
             self.advance(now_ms)
         if not self._line:
             return []

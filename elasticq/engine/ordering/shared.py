@@ -122,7 +122,7 @@ class SharedOrder(FairOrder):
 
     def choose(self, now_ms: int, limit: int, sent_after_ms: int) -> list[int]:
         """Choose as ``Order.choose`` does, with groups taking turns."""
-        if self._to_enter or self._delays.next_ms <= now_ms or (self._heap and self._heap[0][0] <= now_ms):
+        if self._to_enter or self._is_due(now_ms):
             self.advance(now_ms)
         contents, shares = self._contents, self._shares
         shares.settle()

@@ -22,7 +22,7 @@ queue (docs/adr/0026). After a returned message it is the turn of a never-receiv
 of a returned one. Each member keeps the kinds of the last deliveries (``_turns``) on its own, from its start.
 """
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 from itertools import islice
@@ -88,7 +88,7 @@ class StandardRules(Rules):
 class StandardOrder(Order):
     """The index of one standard queue whose messages have no groups."""
 
-    __slots__ = ("_due", "_returned", "_turns")
+    __slots__ = ("_due", "_graced", "_is_sorted", "_returned", "_turns")
 
     has_groups = False
 
@@ -97,6 +97,9 @@ class StandardOrder(Order):
         self._returned: OrderedDict[int, int] = OrderedDict()  # sequence -> time since which it is available
         self._due: OrderedDict[int, int] = OrderedDict()  # the same for never-received messages
         self._turns = 0
+        self._is_sorted = True  # False while a part of many messages that return together was moved
+        # (end of the grace, sequence) of messages whose deadlines have passed, by deadline; stale like ``_heap``
+        self._graced: deque[tuple[int, int]] = deque()
 
     def converted_to(self, successor: "type[Successor]") -> "Successor":
         """Return an order of class ``successor`` with the state of this one, which must not be used again."""
@@ -107,8 +110,9 @@ class StandardOrder(Order):
     def _take_over(self, before: "StandardOrder") -> None:
         self._untouched = before._untouched
         self._returned, self._due = before._returned, before._due
-        self._turns = before._turns
+        self._turns, self._is_sorted = before._turns, before._is_sorted
         self._deadlines, self._heap, self._delays = before._deadlines, before._heap, before._delays
+        self._graced = before._graced
 
     # --- written by apply ---------------------------------------------------
 
@@ -174,7 +178,19 @@ class StandardOrder(Order):
             due += [
                 (due_ms, 0, sequence, due_ms, False) for due_ms, sequence in self._delays.take_due(now_ms, ADVANCED_MAX)
             ]
-        left = ADVANCED_MAX
+        left, graced = ADVANCED_MAX, self._graced
+        while left and graced and graced[0][0] <= now_ms:
+            left -= 1
+            due_ms, sequence = graced.popleft()
+            if deadlines.get(sequence) != due_ms:
+                continue
+            row = self._rows[sequence]
+            due_ms = self._grace.deadline(row)
+            if due_ms > now_ms:
+                self._prolong(sequence, due_ms)
+                continue
+            del deadlines[sequence]
+            due.append((row.visible_at_ms, row.receive_count, sequence, due_ms, True))
         while left and heap and heap[0][0] <= now_ms:
             left -= 1
             deadline_ms, sequence = heappop(heap)
@@ -183,20 +199,31 @@ class StandardOrder(Order):
             row = self._rows[sequence]
             due_ms = self._grace.deadline(row)
             if due_ms > now_ms:
-                deadlines[sequence] = due_ms
-                heappush(heap, (due_ms, sequence))
+                self._prolong(sequence, due_ms)
                 continue
             del deadlines[sequence]
             due.append((deadline_ms, row.receive_count, sequence, due_ms, True))
         if not deadlines:
             self._deadlines, self._heap = {}, []  # all stale; an emptied dict keeps its largest capacity
         due.sort()
-        is_in_order = True
         for _, _, sequence, due_ms, was_received in due:
-            is_in_order &= self._put_back(sequence, due_ms, was_received)
-        if not is_in_order:  # a roll-back restored old deadlines
+            self._is_sorted &= self._put_back(sequence, due_ms, was_received)
+        # A roll-back restored old deadlines, or a grace ends for many. Sort once, when all of them are there.
+        if not self._is_sorted and left and self._delays.next_ms > now_ms:
+            self._is_sorted = True
             self._returned = sorted_again(self._returned, self._rows)
             self._due = sorted_again(self._due, self._rows)
+
+    def _prolong(self, sequence: int, due_ms: int) -> None:
+        """Let a message whose deadline has passed wait for the end of the grace, behind those with earlier deadlines.
+
+        So many messages that return with the end of a grace are in order, and need not be sorted.
+        """
+        self._deadlines[sequence] = due_ms
+        if self._graced and self._graced[-1][0] > due_ms:
+            heappush(self._heap, (due_ms, sequence))
+        else:
+            self._graced.append((due_ms, sequence))
 
     def _put_back(self, sequence: int, due_ms: int, was_received: bool) -> bool:
         """Store that the message is available since ``due_ms``. Return False if its set must be sorted again."""
@@ -204,7 +231,7 @@ class StandardOrder(Order):
 
     def choose(self, now_ms: int, limit: int, sent_after_ms: int) -> list[int]:
         """Choose as ``Order.choose`` does: returned and never-received messages by turns."""
-        if self._delays.next_ms <= now_ms or (self._heap and self._heap[0][0] <= now_ms):
+        if self._is_due(now_ms):
             self.advance(now_ms)
         contents = self._contents
         if not self._returned and not self._due:
@@ -289,7 +316,15 @@ class StandardOrder(Order):
 
     def next_due_ms(self) -> int | None:
         due_ms = min(self._delays.next_ms, self._heap[0][0] if self._heap else NEVER)
+        if self._graced:
+            due_ms = min(due_ms, self._graced[0][0])
         return due_ms if due_ms != NEVER else None
+
+    def _is_due(self, now_ms: int) -> bool:
+        """Return whether ``advance`` would move a message."""
+        if self._delays.next_ms <= now_ms or (self._heap and self._heap[0][0] <= now_ms):
+            return True
+        return bool(self._graced) and self._graced[0][0] <= now_ms
 
 
 def turns_after(turns: int, old: Row, row: Row) -> int:

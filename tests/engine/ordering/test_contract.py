@@ -323,3 +323,31 @@ def test_no_turn_after_a_change_of_attributes_grows_with_the_number_of_groups(
 ) -> None:
     few, many = (_longest_turn(kind, attributes, changes, factor * ADVANCED_MAX) for factor in (3, 6))
     assert many <= few * 1.2
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_end_of_a_grace_moves_some_messages_in_each_turn(kind: Kind) -> None:
+    """The order follows the deadlines all the same, and no turn sorts what the turns before it moved."""
+
+    def longest(count: int) -> int:
+        shelf = Shelf(kind)
+        for sequence in range(1, count + 1):
+            shelf.put(sequence, 100)
+        by_deadline = sorted(range(1, count + 1), key=lambda sequence: sequence * 7_919 % count)
+        for place, sequence in enumerate(by_deadline):
+            shelf.take(sequence, 100, 400 + place * 400 // count)
+        shelf.grace.spans = [(400, 900)]
+        order = shelf.queue.order
+        order.recheck_returned(400)
+        turns = []
+        for now_ms in (850, 900):
+            while has_due_messages(order, now_ms):
+                turns.append(lines_run(order.advance, now_ms))
+        if kind.name == "standard":
+            rows = shelf.queue.rows
+            expected = sorted(rows, key=lambda each: (rows[each].visible_at_ms, rows[each].receive_count, each))
+            assert order.choose(900, count, -1) == expected
+        return max(turns)
+
+    assert longest(9 * ADVANCED_MAX) <= 1.2 * longest(3 * ADVANCED_MAX)
