@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from elasticq.engine.filters.values import Budget
-from elasticq.engine.stored.topic_index import Subscription, Topic
+from elasticq.engine.stored.topic_index import Topic
 from elasticq.model.commands import MessageAttributes
 from elasticq.model.errors import invalid_parameter
 
@@ -61,8 +61,8 @@ class Matching:
         self._slices += 1
         return self._slices > SLICES_MAX or self._last is None or self._last.go_on()
 
-    def of(self, place: int, topic: Topic, attributes: MessageAttributes | None, body: str) -> list[Subscription]:
-        """Return the confirmed subscriptions that match a message and still exist, ordered by number.
+    def of(self, place: int, topic: Topic, attributes: MessageAttributes | None, body: str) -> list[int]:
+        """Return the numbers of the confirmed subscriptions that match a message and still exist, growing.
 
         place: position of the message in its call. Raise Unfinished if more slices are needed, and TopicError if the
         call has used SLICES_MAX slices.
@@ -74,4 +74,4 @@ class Matching:
             task = self._tasks[place] = self._last = _MessageSearch(topic, attributes, body, self._budget)
         if not task.go_on():
             raise Unfinished(self)
-        return [topic.subscriptions[number] for number in sorted(task.found) if number in topic.subscriptions]
+        return sorted(task.found.keys() & topic.subscriptions.keys())

@@ -73,7 +73,7 @@ def filter_asked_at_the_delivery() -> Iterator[None]:
     honest = deliveries._deliver
 
     def late(state: State, publish: m.PublishSet, topic: Topic, context: ExecutionContext, found: Step) -> None:
-        matching = {each.row.number for each in topic.matching(publish.attributes, publish.message)}
+        matching = set(topic.matching(publish.attributes, publish.message))
         still = [number for number in m.from_distances(publish.waiting) if number in matching]
         if still:
             honest(state, replace(publish, waiting=m.distances(still)), topic, context, found)

@@ -585,7 +585,7 @@ def decode(payload: bytes) -> list[Mutation]:
 
 def distances(numbers: list[int]) -> list[int]:
     """Return the differences between neighbours of these ascending numbers. The first difference is from 0."""
-    return [number - before for before, number in zip([0, *numbers], numbers, strict=False)]
+    return list(map(int.__sub__, numbers, [0, *numbers]))
 
 
 def from_distances(found: list[int]) -> list[int]:

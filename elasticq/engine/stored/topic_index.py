@@ -129,10 +129,9 @@ class Topic:
         """Return whether any subscription has a filter policy."""
         return not self._filters.is_empty
 
-    def matching(self, attributes: MessageAttributes | None, body: str) -> list[Subscription]:
-        """Return the confirmed subscriptions that get a message, by number."""
-        subscriptions = self.subscriptions
-        return [subscriptions[number] for number in sorted(self._filters.matching(attributes, body))]
+    def matching(self, attributes: MessageAttributes | None, body: str) -> list[int]:
+        """Return the numbers of the confirmed subscriptions that get a message, growing."""
+        return sorted(self._filters.matching(attributes, body))
 
 
 class Topics:

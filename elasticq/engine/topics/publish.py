@@ -19,7 +19,7 @@ from elasticq.engine.stored import contents
 from elasticq.engine.stored import mutations as m
 from elasticq.engine.stored.invocations import TOO_MANY
 from elasticq.engine.stored.topic_attributes import CONTENT_BASED, THROUGHPUT_SCOPE, message_bytes_max
-from elasticq.engine.stored.topic_index import QUEUE_PROTOCOL, Subscription, Topic
+from elasticq.engine.stored.topic_index import QUEUE_PROTOCOL, Topic
 from elasticq.engine.topics.arns import arn_of, named_topic, topic_key
 from elasticq.engine.topics.fan_out import FanOut, Message, read_texts, sequence_number, text_for
 from elasticq.engine.topics.publish_attributes import check_attributes
@@ -147,7 +147,8 @@ class _Publisher:
         self._fan_out = FanOut(state, context, is_checked=call.origin is not None)
         self._keys: dict[bytes, int] = {}
         self._matching = context.matching
-        self._matched: list[tuple[dict[str, str] | None, list[Subscription]]] = []
+        # texts, and the numbers of subscriptions, which may be 100,000
+        self._matched: list[tuple[dict[str, str] | None, list[int]]] = []
         self._recorded: list[m.Mutation] = []
         self._is_behind = topic.is_fifo and any(each.topic == row.number for each in state.publishes.values())
         self.message_bytes_max = limits.TOPIC_MESSAGE_BYTES_MAX
@@ -276,10 +277,10 @@ class _Publisher:
         )
         self.counts.filtered += self._topic.confirmed - len(matching)
         if matching and (self._is_behind or not self._fan_out.has_room(message, len(matching))):
-            self._recorded.append(self._deferred(message, [each.row.number for each in matching]))
+            self._recorded.append(self._deferred(message, matching))
             self._is_behind = self._topic.is_fifo
         else:
-            self._fan_out.add(message, matching)
+            self._fan_out.add(message, [self._topic.subscriptions[each] for each in matching])
         return number
 
     def _key(self, group_id: str, deduplication_id: str) -> bytes:
