@@ -186,10 +186,13 @@ class FilterIndex(Generic[Key]):
         if self._by_attributes.policies and attributes:
             yield from self._by_attributes.collect(of_attributes(attributes), budget, found)
         if self._by_body.policies:
-            budget.left -= len(body) // 4
-            if budget.left <= 0:
-                yield  # decoding the body is a slice of its own
+            cost = len(body) // 4
+            if cost > budget.left:
+                yield  # decoding a long body is a slice of its own
             document = of_body(body)
+            budget.left -= cost
+            if budget.left <= 0:
+                yield
             if document is not None:
                 yield from self._by_body.collect(document, budget, found)
 

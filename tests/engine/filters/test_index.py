@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from elasticq.engine.filters.document import Document
 from elasticq.engine.filters.index import FilterIndex
 from elasticq.engine.filters.policy import MESSAGE_ATTRIBUTES, MESSAGE_BODY, Alternative, FilterPolicy, compile_policy
+from elasticq.engine.filters.values import Budget
 from tests.engine.filters.test_policy import attributes_of
+from tests.engine.ordering.shelf import lines_run
 
 values = st.sampled_from(["x", "y", 1, 2])
 wanted = values | st.sampled_from([{"prefix": "x"}, {"exists": True}, {"exists": False}, {"anything-but": ["y"]}])
@@ -118,3 +120,20 @@ def test_a_filter_on_a_key_that_the_message_has_not_is_not_asked() -> None:
     policies = [counted({f"k{number}": [{"prefix": "x"}]}) for number in range(1_000)]
     assert index_of(policies).matching(attributes_of({"k7": "xy"}), "") == [7]
     assert asked(policies) == 1
+
+
+@pytest.mark.pure
+def test_decoding_a_long_body_is_all_that_its_slice_does() -> None:
+    index: FilterIndex[int] = FilterIndex()
+    index.set(1, compile_policy('{"a": ["x", "1"], "b": [1]}', MESSAGE_BODY))
+    body = json.dumps({"a": [str(at) for at in range(100_000)], "b": 1})
+    budget, found = Budget(50_000), dict[int, None]()
+    steps = index.collect(None, body, budget, found)
+    next(steps)
+    budget.left = 50_000
+    assert lines_run(next, steps) < 100, "it decodes"
+    slices = 0
+    for _ in steps:
+        slices += 1
+        budget.left = 50_000
+    assert (slices > 1, found) == (True, {1: None})
