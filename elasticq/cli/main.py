@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, Final
 
+from elasticq.cli.bench import add_bench
 from elasticq.cli.cluster import add_cluster
 from elasticq.cli.completion import add_completion
 from elasticq.cli.data import add_commands
@@ -79,6 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     add_topics(commands.add_parser("topics", help="list and change topics, subscribe, publish"))
     add_groups(commands.add_parser("groups", help="list and change consumer groups, move their queues"))
     add_cluster(commands.add_parser("cluster", help="show and change a cluster, through its admin ports"))
+    add_bench(commands.add_parser("bench", help="measure any SQS endpoint: send, receive, show rates and latencies"))
     add_top(commands.add_parser("top", help="show members and queues live in the terminal"))
     add_commands(commands)
     add_follow_master(commands.add_parser("follow-master", help="label this Kubernetes pod while it is the master"))

@@ -106,17 +106,22 @@ def _add(commands: Any, name: str, words: str, run: Any, *arguments: str) -> arg
 
 
 def add_command(commands: Any, name: str, words: str, variable: str) -> argparse.ArgumentParser:
-    """Add a command that calls an endpoint. variable: the environment variable with the endpoint.
+    """Add a command that calls an endpoint. variable: the environment variable with the endpoint."""
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=words)
+    with_endpoint(parser, variable)
+    return parser
+
+
+def with_endpoint(parser: argparse.ArgumentParser, variable: str = URL_VARIABLE) -> None:
+    """Add the options of a command that calls an endpoint. variable: the environment variable with the endpoint.
 
     If it is not set, SQS's variable is used, because elasticq serves all APIs at one endpoint.
     """
-    parser: argparse.ArgumentParser = commands.add_parser(name, help=words)
     url = os.environ.get(variable) or os.environ.get(URL_VARIABLE, DEFAULT_URL)
     parser.add_argument("--url", default=url, help=f"the endpoint (${variable}, else {DEFAULT_URL})")
     parser.add_argument("--region", default="", help="the endpoint's region (default: as for the AWS CLI)")
     parser.add_argument("--profile", default="", help="profile of AWS credentials (default: as for the AWS CLI)")
     parser.add_argument("--json", action="store_true", help="print JSON objects, one a line")
-    return parser
 
 
 def run_with(kind: str, run: Any, options: argparse.Namespace) -> int:

@@ -81,8 +81,16 @@ def test_a_member_without_a_majority_fires_the_alarms_for_it() -> None:
         values = scrape(url)
         assert RULES["ElasticqNotReady"]["expr"] == "elasticq_ready == 0"
         assert values["elasticq_ready"] == [0]
-        assert RULES["ElasticqNoMaster"]["expr"] == "sum(elasticq_is_master) < 1"
+        assert RULES["ElasticqNoMaster"]["expr"] == "sum by (job) (elasticq_is_master) < 1"
         assert sum(values["elasticq_is_master"]) < 1
+
+
+def test_each_alert_has_a_test_in_which_it_fires_and_one_in_which_it_must_not() -> None:
+    """make tools-test runs them with promtool."""
+    tests = yaml.safe_load((MONITORING / "alerts_test.yml").read_text())["tests"]
+    rows = [row for test in tests for row in test["alert_rule_test"]]
+    assert {row["alertname"] for row in rows if row["exp_alerts"]} == set(RULES)
+    assert {row["alertname"] for row in rows if not row["exp_alerts"]} == set(RULES)
 
 
 def test_each_rule_says_what_is_wrong_and_how_bad() -> None:
