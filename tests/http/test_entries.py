@@ -13,7 +13,7 @@ import msgspec
 import pytest
 from msgspec import inspect
 
-from elasticq.admin import asking, definitions, orders
+from elasticq.admin import asking, backups, definitions, orders
 from elasticq.admin.calls import ACTIONS
 from elasticq.http import faults
 from elasticq.http.pages import testing
@@ -31,6 +31,7 @@ from tests.http.pages.test_rest import API, asked
 PACKAGE = Path(routes.__file__).parents[1]
 READ = {
     "admin/asking.py": {"_RatesOf", "dict[str, list[float]]"},  # the second: what another member answers
+    "admin/backups.py": {"_Request", "dict[str, object]"},  # the second: the master's page /cluster
     "admin/calls.py": {"await execute(source, action, msgspec.json.encode(given), owner)"},  # an answer of this server
     "admin/definitions.py": {"Definitions", "QueueDefinition", "TopicDefinition", "SubscriptionDefinition"},
     "admin/orders.py": {"_Request"},
@@ -49,6 +50,7 @@ ENTRIES: dict[str, Any] = {
     "queue of definitions": definitions.QueueDefinition,
     "topic of definitions": definitions.TopicDefinition,
     "subscription of definitions": definitions.SubscriptionDefinition,
+    "backup": backups._Request,
     "order": orders._Request,
     "rates of a member": asking._RatesOf,
     "fault": faults.Order,

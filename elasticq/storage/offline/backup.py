@@ -49,9 +49,9 @@ def backup(path: Path, file: Path) -> str:
 
     Raise DataError if ``file`` exists, or if the directory cannot be used; OSError if the file cannot be written.
     """
-    partial = new_partial(file)
     directory = DataDirectory(path)
     try:
+        partial = new_partial(file)
         label, told = _write(directory, partial)
     except sqlite3.Error as error:
         raise DataError(
