@@ -14,7 +14,7 @@ import msgspec
 from aiohttp import web
 from msgspec import Struct
 
-from elasticq.admin import asking, calls, definitions
+from elasticq.admin import asking, calls, consumers, definitions, events
 from elasticq.admin.attention.overview import overview
 from elasticq.admin.attention.survey import Surveyor
 from elasticq.admin.calls import NotExecuted
@@ -124,11 +124,11 @@ class Api:
         return reply(await answer)
 
     async def waiting(self, _: web.Request) -> web.Response:
-        return reply((200, msgspec.json.encode(Receives(self.receives()))))
+        return reply((200, msgspec.json.encode(Receives(await self.receives()))))
 
-    def receives(self) -> list[Waiting]:
-        """Return the receives that wait at queues."""
-        return self._source.waiting(WAITING_SHOWN_MAX)
+    async def receives(self) -> list[Waiting]:
+        """Return the receives of the whole cluster that wait at queues."""
+        return await consumers.of_cluster(self._source, WAITING_SHOWN_MAX)
 
     async def in_flight(self, request: web.Request) -> web.Response:
         """Return which messages of a queue are in flight, since when and until when."""
@@ -267,7 +267,7 @@ class Api:
     # --- events and the OpenAPI document -------------------------------------------------
 
     async def events(self, _: web.Request) -> web.Response:
-        return reply((200, msgspec.json.encode(Events(self._source.events()))))
+        return reply((200, msgspec.json.encode(Events(await events.of_cluster(self._source)))))
 
     async def openapi(self, _: web.Request) -> web.Response:
         return web.Response(body=msgspec.json.encode(document()), content_type="application/json")

@@ -9,6 +9,7 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta
 
+from elasticq.admin import consumers, events
 from elasticq.admin.attention.report import report
 from elasticq.admin.attention.survey import REPORT
 from elasticq.admin.cluster import document
@@ -42,6 +43,15 @@ async def answer(source: AdminSource, kind: str, body: bytes) -> Answer:
         return _rates(source, body)
     if kind == REPORT:
         return json_answer(200, report(source))
+    if kind == events.EVENTS:
+        return events.answer(source)
+    try:
+        if kind == consumers.WAITING:
+            return await consumers.answer_waiting(source, body)
+        if kind == consumers.ADDRESSES:
+            return consumers.answer_addresses(source, body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return json_answer(400, {"error": str(error)})
     return json_answer(404, {"error": f"{source.node_name} does not know the question {kind}"})
 
 

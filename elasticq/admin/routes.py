@@ -163,7 +163,7 @@ ROUTES: Final = (
         "/api/waiting",
         "waiting",
         "List the receives that wait for messages.",
-        Answer("The master lists those of the whole cluster, another member its own.", s.Receives),
+        Answer("Those of the whole cluster. The master knows them, so without a master there are none.", s.Receives),
     ),
     Route(
         "GET",
@@ -221,7 +221,7 @@ ROUTES: Final = (
         "GET",
         "/cluster/events",
         "events",
-        "List the latest events of the log, the newest first.",
+        "List the latest events of the logs of all members, the newest first.",
         Answer("The events.", s.Events),
     ),
 )

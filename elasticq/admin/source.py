@@ -43,19 +43,20 @@ class Waiting(Struct, frozen=True):
 class Event(Struct, frozen=True):
     """An event in the log: a change in the cluster, or the purge or deletion of a queue.
 
-    time_ms: this member's wall clock, in ms since the epoch.
+    time_ms: the member's wall clock, in ms since the epoch. member: the names of those that logged it; empty: this one.
     """
 
     time_ms: int
     level: str
     event: str
     text: str
+    member: str = ""
 
 
 class Links(Struct, frozen=True):
     """The troubles of this process's links.
 
-    unreached: by address, why the last attempt to link a member failed. conflicts: refused links of the last minute.
+    unreached: by address, why the last attempt to link a member failed. conflicts: links refused in the last 10 s.
     """
 
     unreached: dict[str, str] = {}
@@ -205,8 +206,17 @@ class AdminSource(Protocol):
     def waiting(self, limit: int) -> list[Waiting]:
         """Return at most ``limit`` receives that wait at this member. The master returns those of all members."""
 
+    def forwarded(self, limit: int) -> list[tuple[str, int]]:
+        """Return for each receive of ``waiting`` the process that passed it on, and the number of the call there.
+
+        The process is empty and the number 0 if the client called this member.
+        """
+
+    def address_of(self, number: int) -> str:
+        """Return the address of the client whose call this process passed on under this number, empty if unknown."""
+
     def tasks(self, limit: int) -> list[Task]:
         """Return the work that is done in the background, with at most ``limit`` tasks of a kind."""
 
     def events(self) -> list[Event]:
-        """Return the latest events of the log, the newest first."""
+        """Return the latest events of this process's log, the newest first."""

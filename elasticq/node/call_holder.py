@@ -155,6 +155,11 @@ class Keeper(ABC):
         """Return how many calls wait here for a master."""
         return len(self._waiting_calls)
 
+    def passed_on(self, number: int) -> Ticket | None:
+        """Return the ticket of the unanswered call that was passed on under this number, None if there is none."""
+        sent = self._pending_calls.sent.get(number)
+        return None if sent is None else sent.held.ticket
+
     def submit(self, call: Call, ticket: Ticket, now_ms: int) -> None:
         """Pass on a call that came now, let it wait, or refuse it. This is for a process that does not execute
         calls."""

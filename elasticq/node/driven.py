@@ -1,6 +1,7 @@
 """The interface that a Runtime drives: a member of a cluster (node.py), or a proxy that passes calls on (proxy.py)."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 from elasticq.model.commands import Call
 from elasticq.model.results import Result
@@ -17,10 +18,13 @@ class Driven(ABC):
     """A pure object: each input is a method, and the caller drains ``effects`` after each input.
 
     ``now_ms`` is the boot clock in ms.
+
+    passed_on: returns the ticket of the unanswered call that was passed on under a number; None if there is none.
     """
 
     effects: Effects
     clock: ClusterClock
+    passed_on: Callable[[int], Ticket | None]
 
     @abstractmethod
     def start(self, now_ms: int, wall_ms: int) -> None:

@@ -171,6 +171,7 @@ class Node(Driven):
             waiting_calls,
             incarnation,
         )
+        self.passed_on = forwarder.passed_on
         self._announcer = Announcer(replica, clock, effects, forwarder)
         self._report = StatusReport(
             state, replica, members, clock, journal, digests, leadership, executor, forwarder, set_aside

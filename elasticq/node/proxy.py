@@ -208,6 +208,7 @@ class Proxy(Driven):
         self._calls = ProxyCalls(
             settings.member_id, settings.limits, clock, effects, safe_executor, waiting_calls, settings.incarnation
         )
+        self.passed_on = self._calls.passed_on
         self._peers: dict[str, Peer] = {}
 
     # --- inputs -------------------------------------------------------------------

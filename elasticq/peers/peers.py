@@ -233,7 +233,7 @@ class Peers:
     def status(self) -> dict[str, int | list[str] | dict[str, int]]:
         """Return the state of the links.
 
-        links: member ids. Counts are since the start of the process. conflicts: those of the last minute.
+        links: member ids. Counts are since the start of the process. conflicts: those of the last ten seconds.
         """
         return {
             "links": sorted(self._links.by_id),

@@ -6,6 +6,7 @@ from elasticq.peers.errors import PeerError
 
 _log = getLogger("elasticq.peers")
 QUIET_S = 60.0
+CONFLICT_S = 10.0  # an unresolved conflict occurs again with each dial, about once a second
 PLACES_MAX = 1_024
 
 
@@ -40,8 +41,8 @@ class RefusalLog:
             self._conflicts[_printable(text)] = now_s
 
     def conflicts(self, now_s: float) -> list[str]:
-        """Return the conflicts of the last minute. An unresolved conflict occurs again with each dial."""
-        self._conflicts = {text: at_s for text, at_s in self._conflicts.items() if now_s - at_s < QUIET_S}
+        """Return the conflicts of the last CONFLICT_S."""
+        self._conflicts = {text: at_s for text, at_s in self._conflicts.items() if now_s - at_s < CONFLICT_S}
         return list(self._conflicts)
 
 

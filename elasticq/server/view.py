@@ -18,7 +18,6 @@ from elasticq.engine.views.in_flight import InFlight, in_flight
 from elasticq.engine.views.message_group_order import GroupOrder, group_order
 from elasticq.http.admission import audit
 from elasticq.http.context import ServerContext
-from elasticq.http.protocol import SqsProtocol
 from elasticq.model.commands import Call, Command
 from elasticq.model.errors import SqsError
 from elasticq.model.histogram import Histogram
@@ -31,6 +30,7 @@ from elasticq.node.proxy import PROXY
 from elasticq.node.reports.background import Task, of_member, of_state
 from elasticq.node.settings import GroupStatus, LeaseStatus, NodeStatus
 from elasticq.node.waits.pending_calls import Remote
+from elasticq.node.waits.waiters import Waiter
 from elasticq.peers.questions import Answer
 from elasticq.peers.transfer import Snapshot
 from elasticq.runtime.clock import boot_ms, wall_ms
@@ -212,16 +212,28 @@ class View(ViewOfTopics):
         return {} if self._is_proxy else self._by_name(self._node.waiters.counts())
 
     def waiting(self, limit: int) -> list[Waiting]:
+        found, now_ms = [], boot_ms()
+        for queue, waiter in self._waiters(limit):
+            ticket, left_ms = waiter.ticket, max(0, waiter.deadline_ms - now_ms)
+            member = name_of(ticket.sender) if isinstance(ticket, Remote) else self.node_name
+            found.append(Waiting(queue.account, queue.name, left_ms, member, _address_of(ticket)))
+        return found
+
+    def forwarded(self, limit: int) -> list[tuple[str, int]]:
+        tickets = [waiter.ticket for _, waiter in self._waiters(limit)]
+        return [(each.sender, each.number) if isinstance(each, Remote) else ("", 0) for each in tickets]
+
+    def _waiters(self, limit: int) -> list[tuple[Queue, Waiter]]:
+        """Return at most ``limit`` receives that wait here, with their queues, without those at inner queues."""
         if self._is_proxy:
             return []
-        node, now_ms = self._node, boot_ms()
-        found = []
-        for waiter in islice(node.waiters.all(), limit):
-            queue = node.state.queues.get(waiter.queue_id)
-            if queue is not None and not is_inner(queue.account):
-                member, address = self._origin_of(waiter.ticket)
-                found.append(Waiting(queue.account, queue.name, max(0, waiter.deadline_ms - now_ms), member, address))
-        return found
+        node = self._node
+        found = ((node.state.queues.get(waiter.queue_id), waiter) for waiter in node.waiters.all())
+        return list(islice(((queue, each) for queue, each in found if queue and not is_inner(queue.account)), limit))
+
+    def address_of(self, number: int) -> str:
+        assert self._member is not None
+        return _address_of(self._member.runtime.node.passed_on(number))
 
     def tasks(self, limit: int) -> list[Task]:
         if self._is_proxy:
@@ -235,12 +247,6 @@ class View(ViewOfTopics):
             is_sweep_behind=is_master and node.housekeeping.is_sweep_behind,
         )
         return of_state(node.state, limit) + own
-
-    def _origin_of(self, ticket: object) -> tuple[str, str]:
-        """Return the name of the member that the client called, and the client's address if it called this one."""
-        if isinstance(ticket, Remote):
-            return name_of(ticket.sender), ""
-        return self.node_name, ticket.address if type(ticket) is SqsProtocol else ""
 
     async def execute(self, command: Command, owner: str) -> Result:
         assert self._member is not None
@@ -277,3 +283,8 @@ class View(ViewOfTopics):
         if isinstance(outcome, (Result, SqsError)):
             raise RuntimeStopped
         return outcome
+
+
+def _address_of(ticket: object) -> str:
+    """Return the address of the client that waits for this ticket; empty on the slow path, and for other members."""
+    return str(getattr(ticket, "address", ""))

@@ -97,6 +97,8 @@ class Member:
         self.started_ms = 1_800_000_000_000
         self.clock_ms = self.started_ms
         self.troubles = Links()
+        self.receives: list[tuple[Waiting, tuple[str, int]]] = []
+        self.addresses: dict[int, str] = {}
         self.conditioned: list[QueueCondition] = []
         self.subscribed: list[SubscriptionCounts] = []
         self.outlived: dict[tuple[str, str], int] = {}
@@ -176,7 +178,13 @@ class Member:
         return self.awaited
 
     def waiting(self, limit: int) -> list[Waiting]:
-        return []
+        return [each for each, _ in self.receives[:limit]]
+
+    def forwarded(self, limit: int) -> list[tuple[str, int]]:
+        return [call for _, call in self.receives[:limit]]
+
+    def address_of(self, number: int) -> str:
+        return self.addresses.get(number, "")
 
     def tasks(self, limit: int) -> list[Task]:
         return []

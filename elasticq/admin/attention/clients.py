@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
-FLOOD_PER_S: Final = 200
+FLOOD_PER_S: Final = 100
 FLOOD_SHARE: Final = 0.8
 ROUNDS: Final = 2
 """The number of rounds in a row in which an address must send so much."""

@@ -111,17 +111,18 @@ def _no_master(situation: Situation) -> Iterator[Finding]:
 
 
 def _members(situation: Situation) -> Iterator[Finding]:
-    """Yield voters without a link to the master, or to any member that answers."""
+    """Yield voters that do not answer, and those without a link to the master.
+
+    Without a master's report, a voter that this member cannot reach may be well: this member may be cut off itself.
+    """
     best = situation.best
-    if situation.master is None and situation.own.role != PROXY:
-        return  # what this member cannot reach may be well: it is cut off itself
     voters = [each for each in best.members if each.voter]
     linked = sum(each.is_linked and each.name not in situation.silent for each in voters)
     for member in voters:
         if member.name in situation.silent:
-            cause = "It has a link and does not answer: its process hangs, or the network carries nothing."
+            cause = "It has a link and does not answer: its process hangs, or the network is too slow."
             yield _down(member, "member_cut_off", "does not answer", cause, situation.silent[member.name], linked, best)
-        elif not member.is_linked:
+        elif not member.is_linked and situation.master is not None:
             yield _unlinked(situation, member, linked)
 
 
@@ -235,7 +236,9 @@ def _versions(situation: Situation) -> Iterator[Finding]:
 def _conflicts(situation: Situation) -> Iterator[Finding]:
     seen = set[str]()
     for each in situation.reports:
-        for text in each.conflicts:
+        for told in each.conflicts:
+            code, colon, reason = told.partition(": ")
+            text = reason if colon and "_" in code else told  # the other side puts the code of its reason first
             if text not in seen:
                 seen.add(text)
                 yield _of_member(
@@ -282,10 +285,10 @@ def _floods(situation: Situation) -> Iterator[Finding]:
                 "client_floods",
                 NOTE,
                 f"The client {flood.address} floods {each.name}.",
-                f"It sends {flood.per_s:,.0f} requests a second over {flood.connections} connections, "
+                f"It sends {flood.per_s:,.0f} requests a second over {flood.connections} connection{'' if flood.connections == 1 else 's'}, "
                 f"{flood.share:.0%} of all.",
                 flood.since_ms,
-                "elasticq config check: http.connections_per_address bounds the connections of an address",
+                "set http.connections_per_address in the configuration of the members",
             )
 
 
@@ -335,7 +338,9 @@ def _uptime_ms(each: Report) -> int:
 def _sentence(text: str) -> str:
     """Return a reason as a sentence."""
     text = text.strip() or "The reason is unknown"
-    return text[0].upper() + text[1:].rstrip(".") + "."
+    if not any(map(str.isdigit, text.split(maxsplit=1)[0])):  # it does not begin with the name of a member
+        text = text[0].upper() + text[1:]
+    return text.rstrip(".") + "."
 
 
 def _size(size_bytes: float) -> str:

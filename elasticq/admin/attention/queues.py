@@ -17,7 +17,7 @@ from elasticq.engine.views.condition import Held, QueueCondition
 from elasticq.engine.views.figures import QueueFigures
 from elasticq.model.names import account_of, region_of
 
-QUIET_MS: Final = 5_000
+QUIET_MS: Final = 3_000
 """After this time without a receive, a queue with visible messages is noted."""
 QUIET_WARNING_MS: Final = 60_000
 HELD_MS_MAX: Final = 600_000

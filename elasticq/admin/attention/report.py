@@ -22,7 +22,7 @@ class Report(Struct, kw_only=True):
 
     version, build: of the running code. started_ms, wall_ms: by its wall clock. time_ms: cluster time of the answer.
     reason: why it is not ready. stale_ms: time since it heard a master. members: the members as it sees them.
-    unreached: by address, why the last attempt to link a member failed. conflicts: refused links of the last minute.
+    unreached: by address, why the last attempt to link a member failed. conflicts: links refused in the last 10 s.
     disk_free_bytes, disk_size_bytes: 0 without a data directory; disk_reserve_bytes: kept free of messages.
     per_s: messages sent, received and deleted a second through it, over the last minute.
     queues, totals: the findings and counts of its watch over queues; those of the master are the cluster's.

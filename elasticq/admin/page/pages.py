@@ -16,7 +16,7 @@ import msgspec
 from aiohttp import web
 
 from elasticq import __version__
-from elasticq.admin import asking, calls, definitions, openapi
+from elasticq.admin import asking, calls, definitions, events, openapi
 from elasticq.admin.api import Api, no_queue
 from elasticq.admin.attention.finding import CRITICAL
 from elasticq.admin.attention.overview import overview
@@ -178,7 +178,7 @@ class Pages:
             has_groups=row.name.endswith(".fifo") or self._source.group_order(owner, row.name, "", 0, 0) is not None,
             in_flight=self._source.in_flight(owner, row.name, IN_FLIGHT_SHOWN),
             newest_from=max(0, self._last_sequence(owner, row.name) - PEEKED + 1),
-            waiting=[each for each in self._api.receives() if (each.owner, each.queue) == (owner, row.name)],
+            waiting=[each for each in await self._api.receives() if (each.owner, each.queue) == (owner, row.name)],
         )
 
     def _of_queue(self, row: QueueRow) -> dict[str, Any]:
@@ -318,7 +318,7 @@ class Pages:
         )
 
     async def consumers(self, _: web.Request) -> web.Response:
-        waiting = self._api.receives()
+        waiting = await self._api.receives()
         return await self._html("waiting.html", "/consumers", waiting=waiting, owner_path=self._owner_path)
 
     async def cluster(self, _: web.Request) -> web.Response:
@@ -348,7 +348,7 @@ class Pages:
         )
 
     async def events(self, _: web.Request) -> web.Response:
-        return await self._html("events.html", "/events", events=self._source.events())
+        return await self._html("events.html", "/events", events=await events.of_cluster(self._source))
 
     async def definitions(self, request: web.Request) -> web.Response:
         origin, has_token = str(request.url.origin()), self._login.is_wanted

@@ -120,6 +120,7 @@ def refusal(failure: Exception, *, is_doq: bool) -> Refusal:
 class Connection(Protocol):
     """A connection, as a RestCall uses it."""
 
+    address: str
     origin: Origin | None
 
     @property
@@ -170,6 +171,11 @@ class RestCall:
         "_name",
         "_principal",
     )
+
+    @property
+    def address(self) -> str:
+        """Return the client's IP address."""
+        return self._connection.address
 
     def __init__(self, connection: Connection, context: "ServerContext", head: Head, body: bytes) -> None:
         path, _, query = head.path.partition("?")

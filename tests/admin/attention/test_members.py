@@ -158,9 +158,9 @@ def test_members_of_different_versions_are_named() -> None:
 
 def test_a_refused_link_is_told_once_with_its_reason() -> None:
     text = "n3 and n1 are different builds: run the same build on all members"
-    finding = one(report("n1", conflicts=[text]), report("n2", conflicts=[text]))
+    finding = one(report("n1", conflicts=[text]), report("n2", conflicts=[f"other_protocol: {text}"]))
     assert (finding.kind, finding.severity) == ("link_refused", CRITICAL)
-    assert finding.cause == "N3 and n1 are different builds: run the same build on all members."
+    assert finding.cause == "n3 and n1 are different builds: run the same build on all members."
 
 
 def test_rows_that_were_set_aside_and_a_member_that_is_not_ready_are_told() -> None:

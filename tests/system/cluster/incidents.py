@@ -1,14 +1,14 @@
 """The incidents of which an operator's first page must tell the cause: each can be staged on a cluster, and fixed."""
 
-import http.client
 import json
+import socket
 import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from html import unescape
-from typing import Any
+from typing import Any, BinaryIO
 
 from elasticq.engine.tally import OFTEN
 from tests.push.receiver import Receiver, receiving
@@ -281,7 +281,7 @@ class MemberCutOff(OfMember):
 
 class MemberBehind(OfMember):
     kind, words = "member_behind", ("{} is", "behind the master", "committed entries")
-    BYTES_PER_S, BODY_BYTES, SENDS = 30_000, 60_000, 30
+    BYTES_PER_S, BODY_BYTES, SENDS = 60_000, 60_000, 15
 
     def stage(self, cluster: Cluster) -> None:
         behind = self.choose(cluster)
@@ -290,6 +290,11 @@ class MemberBehind(OfMember):
         cluster.network.set(master, behind.name, bytes_per_s=self.BYTES_PER_S)
         for number in range(self.SENDS):
             cluster[master].call("SendMessage", QueueUrl="large", MessageBody=str(number) * self.BODY_BYTES)
+
+    def is_named_by(self, member: Member) -> bool:
+        """The member itself cannot know. It sees that the master does not answer over the slow link."""
+        kinds = {each["kind"] for each in attention(member)}
+        return super().is_named_by(member) or (member.name == self.subject and "member_cut_off" in kinds)
 
     def fix(self, cluster: Cluster) -> None:
         cluster.heal()
@@ -333,6 +338,24 @@ class HalfUpgraded(Restarted):
     module = "tests.system.cluster.other_version"
 
 
+class IncompatibleBuild(Restarted):
+    """It gets no link, so it is not among those that must show it; its own /ready tells why."""
+
+    kind, words = "link_refused", ("{}", "different builds", "run the same build on all members")
+    module = "tests.system.cluster.other_build"
+
+    def _run(self, cluster: Cluster, member: Member, module: str) -> None:
+        member.module = module
+        cluster.restart(member.name)
+        if module == "elasticq":
+            cluster.wait_ready()
+
+    def is_named_by(self, member: Member) -> bool:
+        if member.name == self.subject:
+            return "same build" in str(ask(member.admin_port, "GET", "/ready").body["text"])
+        return super().is_named_by(member)
+
+
 class ProxyWithoutMaster(Incident):
     """Two of three members end, so nobody is master. The proxy's page and that of the third member tell it."""
 
@@ -369,6 +392,8 @@ class Flood(Incident):
 
     kind, words = "client_floods", ("127.0.0.2", "{}", "requests a second")
 
+    BURST = 16
+
     def __init__(self) -> None:
         self._is_over = threading.Event()
         self._threads: list[threading.Thread] = []
@@ -383,19 +408,33 @@ class Flood(Incident):
             self._threads.append(thread)
 
     def _send(self, port: int, address: str, between_s: float) -> None:
-        connection = http.client.HTTPConnection(HOST, port, timeout=30, source_address=(address, 0))
-        headers = {"X-Amz-Target": "AmazonSQS.GetQueueUrl", "Content-Type": "application/x-amz-json-1.0"}
-        while not self._is_over.is_set():
-            connection.request("POST", "/", b'{"QueueName": "flooded"}', headers)
-            connection.getresponse().read()
-            if between_s:
+        """Send requests, BURST at once, until the incident is over."""
+        body = b'{"QueueName": "flooded"}'
+        head = f"POST / HTTP/1.1\r\nHost: {HOST}\r\nX-Amz-Target: AmazonSQS.GetQueueUrl\r\n"
+        head += f"Content-Type: application/x-amz-json-1.0\r\nContent-Length: {len(body)}\r\n\r\n"
+        count = 1 if between_s else self.BURST
+        with socket.create_connection((HOST, port), 30, source_address=(address, 0)) as connection:
+            answers = connection.makefile("rb")
+            while not self._is_over.is_set():
+                connection.sendall((head.encode() + body) * count)
+                for _ in range(count):
+                    _read_answer(answers)
                 pause(between_s)
-        connection.close()
 
     def fix(self, cluster: Cluster) -> None:
         self._is_over.set()
         for thread in self._threads:
             thread.join()
+
+
+def _read_answer(answers: BinaryIO) -> None:
+    """Read one answer with its body."""
+    length = 0
+    while line := answers.readline().strip():
+        name, _, value = line.partition(b":")
+        if name.lower() == b"content-length":
+            length = int(value)
+    assert answers.read(length), "an answer has a body"
 
 
 QUEUES: tuple[Callable[[], OfQueue], ...] = (NoConsumer, Poison, BlockedGroup, StuckInFlight, DeadLetters)
