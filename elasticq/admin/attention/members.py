@@ -285,8 +285,8 @@ def _floods(situation: Situation) -> Iterator[Finding]:
                 "client_floods",
                 NOTE,
                 f"The client {flood.address} floods {each.name}.",
-                f"It sends {flood.per_s:,.0f} requests a second over {flood.connections} connection{'' if flood.connections == 1 else 's'}, "
-                f"{flood.share:.0%} of all.",
+                f"It sends {flood.per_s:,.0f} requests a second, {flood.share:.0%} of all, "
+                f"over {flood.connections} connection{'' if flood.connections == 1 else 's'}.",
                 flood.since_ms,
                 "set http.connections_per_address in the configuration of the members",
             )

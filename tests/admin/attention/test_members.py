@@ -172,7 +172,7 @@ def test_rows_that_were_set_aside_and_a_member_that_is_not_ready_are_told() -> N
 def test_a_client_that_floods_a_member_is_named() -> None:
     finding = one(report("n1"), report("n2", flood=Flood("10.9.9.9", 1_234.0, 0.96, 3, NOW_MS - 8_000)))
     assert (finding.kind, finding.member, finding.since_ms) == ("client_floods", "n2", NOW_MS - 8_000)
-    assert finding.cause == "It sends 1,234 requests a second over 3 connections, 96% of all."
+    assert finding.cause == "It sends 1,234 requests a second, 96% of all, over 3 connections."
 
 
 def test_a_purge_is_shown_for_some_time_with_who_did_it() -> None:
