@@ -57,9 +57,10 @@ def fitting(items: Iterable[object]) -> bytes:
 
 async def _of_master(source: AdminSource, limit: int) -> list[Waiting]:
     """Return the receives that wait at this member, with the addresses that other processes know."""
-    found, calls = source.waiting(limit), source.forwarded(limit)
-    numbers, passed_on = [number for _, number in calls], dict[str, list[int]]()
-    for at, (member_id, _) in enumerate(calls):
+    receives = source.waiting(limit)
+    found, numbers = [each for each, _ in receives], [number for _, (_, number) in receives]
+    passed_on = dict[str, list[int]]()
+    for at, (_, (member_id, _)) in enumerate(receives):
         if member_id:
             passed_on.setdefault(member_id, []).append(at)
     questions = [msgspec.json.encode([numbers[at] for at in places]) for places in passed_on.values()]

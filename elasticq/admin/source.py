@@ -63,12 +63,22 @@ class Links(Struct, frozen=True):
     conflicts: list[str] = []
 
 
+PassedOn = tuple[str, int]
+"""The process that passed a call on, and the number of the call there; ("", 0) if the client called this process."""
+
 FindSubscription = Callable[[str, str], SubscriptionSet | None]
 """A function that returns the subscription with a protocol and an endpoint, None if there is none."""
 
 
 class AdminSource(Protocol):
-    """The member behind an admin port. Its methods run in the loop. Only the asynchronous ones may take time."""
+    """The member behind an admin port. Its methods run in the loop. Only the asynchronous ones may take time.
+
+    started_ms: when the process started, by its wall clock. watch, clients: its watches over queues and clients.
+    """
+
+    started_ms: int
+    watch: QueueWatch
+    clients: ClientWatch
 
     @property
     def node_name(self) -> str:
@@ -78,23 +88,11 @@ class AdminSource(Protocol):
     def stopping(self) -> bool:
         """Return whether the member stops. If so, it is not ready, even if ``status`` has ``ready``."""
 
-    @property
-    def started_ms(self) -> int:
-        """Return when the process started, by its wall clock."""
-
     def wall_ms(self) -> int:
         """Return the time of this process's wall clock."""
 
     def links(self) -> Links:
         """Return the troubles of its links."""
-
-    @property
-    def watch(self) -> QueueWatch:
-        """Return the watch over queues."""
-
-    @property
-    def clients(self) -> ClientWatch:
-        """Return the watch over clients."""
 
     def conditions(self) -> Iterator[QueueCondition]:
         """Yield the condition of each queue that has messages and that clients can see.
@@ -203,14 +201,8 @@ class AdminSource(Protocol):
     def consumers(self) -> dict[tuple[str, str], int]:
         """Return how many receives wait at each queue, by owner and name. The master counts those of all members."""
 
-    def waiting(self, limit: int) -> list[Waiting]:
+    def waiting(self, limit: int) -> list[tuple[Waiting, PassedOn]]:
         """Return at most ``limit`` receives that wait at this member. The master returns those of all members."""
-
-    def forwarded(self, limit: int) -> list[tuple[str, int]]:
-        """Return for each receive of ``waiting`` the process that passed it on, and the number of the call there.
-
-        The process is empty and the number 0 if the client called this member.
-        """
 
     def address_of(self, number: int) -> str:
         """Return the address of the client whose call this process passed on under this number, empty if unknown."""

@@ -10,7 +10,7 @@ from elasticq.admin import asking
 from elasticq.admin.attention.clients import ClientWatch
 from elasticq.admin.attention.queues import QueueWatch
 from elasticq.admin.rates import Rates
-from elasticq.admin.source import Event, Links, Waiting
+from elasticq.admin.source import Event, Links, PassedOn, Waiting
 from elasticq.engine.state import Queue
 from elasticq.engine.views.condition import QueueCondition, condition
 from elasticq.engine.views.figures import QueueFigures, figures
@@ -30,7 +30,6 @@ from elasticq.node.proxy import PROXY
 from elasticq.node.reports.background import Task, of_member, of_state
 from elasticq.node.settings import GroupStatus, LeaseStatus, NodeStatus
 from elasticq.node.waits.pending_calls import Remote
-from elasticq.node.waits.waiters import Waiter
 from elasticq.peers.questions import Answer
 from elasticq.peers.transfer import Snapshot
 from elasticq.runtime.clock import boot_ms, wall_ms
@@ -211,25 +210,22 @@ class View(ViewOfTopics):
     def consumers(self) -> dict[tuple[str, str], int]:
         return {} if self._is_proxy else self._by_name(self._node.waiters.counts())
 
-    def waiting(self, limit: int) -> list[Waiting]:
-        found, now_ms = [], boot_ms()
-        for queue, waiter in self._waiters(limit):
-            ticket, left_ms = waiter.ticket, max(0, waiter.deadline_ms - now_ms)
-            member = name_of(ticket.sender) if isinstance(ticket, Remote) else self.node_name
-            found.append(Waiting(queue.account, queue.name, left_ms, member, _address_of(ticket)))
-        return found
-
-    def forwarded(self, limit: int) -> list[tuple[str, int]]:
-        tickets = [waiter.ticket for _, waiter in self._waiters(limit)]
-        return [(each.sender, each.number) if isinstance(each, Remote) else ("", 0) for each in tickets]
-
-    def _waiters(self, limit: int) -> list[tuple[Queue, Waiter]]:
-        """Return at most ``limit`` receives that wait here, with their queues, without those at inner queues."""
+    def waiting(self, limit: int) -> list[tuple[Waiting, PassedOn]]:
         if self._is_proxy:
             return []
-        node = self._node
-        found = ((node.state.queues.get(waiter.queue_id), waiter) for waiter in node.waiters.all())
-        return list(islice(((queue, each) for queue, each in found if queue and not is_inner(queue.account)), limit))
+        node, now_ms, found = self._node, boot_ms(), list[tuple[Waiting, PassedOn]]()
+        for waiter in node.waiters.all():
+            queue = node.state.queues.get(waiter.queue_id)
+            if queue is None or is_inner(queue.account):
+                continue
+            if len(found) == limit:
+                break
+            ticket, left_ms = waiter.ticket, max(0, waiter.deadline_ms - now_ms)
+            member, call = self.node_name, ("", 0)
+            if isinstance(ticket, Remote):
+                member, call = name_of(ticket.sender), (ticket.sender, ticket.number)
+            found.append((Waiting(queue.account, queue.name, left_ms, member, _address_of(ticket)), call))
+        return found
 
     def address_of(self, number: int) -> str:
         assert self._member is not None

@@ -10,7 +10,7 @@ from elasticq.admin import asking
 from elasticq.admin.attention.clients import ClientWatch
 from elasticq.admin.attention.queues import QueueWatch
 from elasticq.admin.rates import Rates
-from elasticq.admin.source import Event, FindSubscription, Links, Waiting
+from elasticq.admin.source import Event, FindSubscription, Links, PassedOn, Waiting
 from elasticq.admin.subscriptions import SubscriptionCounts
 from elasticq.engine.stored.mutations import SubscriptionSet, TopicSet
 from elasticq.engine.views.condition import QueueCondition
@@ -97,7 +97,7 @@ class Member:
         self.started_ms = 1_800_000_000_000
         self.clock_ms = self.started_ms
         self.troubles = Links()
-        self.receives: list[tuple[Waiting, tuple[str, int]]] = []
+        self.receives: list[tuple[Waiting, PassedOn]] = []
         self.addresses: dict[int, str] = {}
         self.conditioned: list[QueueCondition] = []
         self.subscribed: list[SubscriptionCounts] = []
@@ -177,11 +177,8 @@ class Member:
     def consumers(self) -> dict[tuple[str, str], int]:
         return self.awaited
 
-    def waiting(self, limit: int) -> list[Waiting]:
-        return [each for each, _ in self.receives[:limit]]
-
-    def forwarded(self, limit: int) -> list[tuple[str, int]]:
-        return [call for _, call in self.receives[:limit]]
+    def waiting(self, limit: int) -> list[tuple[Waiting, PassedOn]]:
+        return self.receives[:limit]
 
     def address_of(self, number: int) -> str:
         return self.addresses.get(number, "")
