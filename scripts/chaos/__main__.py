@@ -11,6 +11,18 @@ sys.path.insert(0, str(HERE.parent))
 
 import rows  # noqa: E402
 
-ROWS = ("kills", "damage", "cluster", "unnoticed", "incidents", "topics", "groups", "spark", "pipeline", "siege", "soak")
+ROWS = (
+    "kills",
+    "damage",
+    "cluster",
+    "unnoticed",
+    "incidents",
+    "topics",
+    "groups",
+    "spark",
+    "pipeline",
+    "siege",
+    "soak",
+)
 
 sys.exit(rows.run(HERE, ROWS, default=ROWS[:-1]))
