@@ -21,6 +21,7 @@ help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 run: .venv/.installed  ## serve SQS on http://127.0.0.1:9324; ARGS adds options, such as ARGS="--port 9400"
+	@$(BIN)/python scripts/native.py --start
 	@exec $(BIN)/python -m elasticq server $(ARGS)
 
 native: .venv/.installed-native  ## compile the hot path in place, for make run; needs a C compiler and a minute or two
@@ -105,8 +106,7 @@ bench-spark: .venv/.installed-spark  ## measure a message's cost in Spark next t
 
 clean:  ## remove .venv and every cache
 	rm -rf .venv .venv-clients build dist site *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
-	rm -f elasticq/native.sha256
-	find elasticq -name '*.so' -delete
+	rm -rf elasticq/_native elasticq/native.sha256
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Each stamp records what the .venv contains: serving needs few packages, testing many.

@@ -5,4 +5,4 @@ from elasticq import __version__
 
 def how_to_install(extra: str) -> str:
     """Return the command that installs elasticq with ``extra``, such as ``hocon``, and where its wheel comes from."""
-    return f"pip install 'elasticq-{__version__}-py3-none-any.whl[{extra}]' (the wheel that make dist puts into dist/)"
+    return f"pip install --find-links dist 'elasticq[{extra}]=={__version__}' (make dist puts the wheels into dist/)"

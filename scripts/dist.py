@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ("elasticq", "conf", "deploy", "docs", "examples", "scripts", "tests")
 SINGLE_FILES = ("*.py", "*.md", "*.cfg", "*.toml", "*.yml", "MANIFEST.in", "Makefile", ".gitignore", "LICENSE*")
 LEFTOVERS = shutil.ignore_patterns(
-    "__pycache__", "*.py[co]", "*.so", native.STAMP, "*.egg-info", ".*_cache", "target", "node_modules"
+    "__pycache__", "*.py[co]", native.FOLDER, native.STAMP, "*.egg-info", ".*_cache", "target", "node_modules"
 )
 EPOCH_S = 315_532_800  # 1980, the oldest time that a zip can store: for sources that are not in git
 PYZ_EXTRAS = frozenset(("speed", "hocon"))

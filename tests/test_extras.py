@@ -24,4 +24,4 @@ def test_nothing_is_to_be_installed_from_an_index(page: Path) -> None:
 
 
 def test_the_wheel_of_this_version_is_named() -> None:
-    assert f"'elasticq-{__version__}-py3-none-any.whl[hocon]'" in how_to_install("hocon")
+    assert f"--find-links dist 'elasticq[hocon]=={__version__}'" in how_to_install("hocon")

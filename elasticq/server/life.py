@@ -83,7 +83,7 @@ def serve(settings: Settings) -> int:
     logs.set_up(settings.log.format)
     return_large_blocks()
     if BUILD.is_unwanted:
-        _log.warning("this process runs as %s", BUILD)
+        _log.info("this process runs as %s: a message takes up to twice the CPU time (docs/install.md)", BUILD)
     for warning in warnings(settings):
         print(f"elasticq: warning: {warning}", file=sys.stderr)
     files = shares(raise_file_limit(), settings.http.connections_max)

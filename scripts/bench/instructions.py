@@ -19,9 +19,13 @@ import tempfile
 from collections import deque
 from collections.abc import Callable
 from contextvars import Context
+from itertools import count
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote_plus
+from uuid import UUID
+
+import loadgen
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 HOST: Final = "127.0.0.1:9324"
@@ -32,8 +36,14 @@ TOTAL: Final = re.compile(r"^(?:summary|totals): (\d+)$", re.MULTILINE)
 WALL_MS: Final = 1_800_000_000_000
 REQUESTS_PER_MS: Final = 20
 BATCH: Final = 10
+NUMBERS: Final = count(1)
 TOPIC_ARN: Final = "arn:aws:sns:us-east-1:000000000000:events"
-ROWS: Final = ("cycle", "cycle by 10", "query cycle", "publish")
+ROWS: Final = ("cycle", "boto3 cycle", "cycle by 10", "query cycle", "publish")
+BOTO3: Final = (
+    f"{loadgen.BOTO3_HEADERS}Content-Type: application/x-amz-json-1.0\r\n{loadgen.SIGNED_BY['sqs']}"
+    "X-Amz-Target: AmazonSQS.{action}\r\n"
+)
+"""The headers of boto3. Each request has another invocation id, as boto3's calls do."""
 
 
 class Loop(asyncio.AbstractEventLoop):
@@ -129,6 +139,19 @@ def json_request(action: str, body: str) -> bytes:
     return request(kind, body)
 
 
+def boto3_request(action: str, body: str, number: int) -> bytes:
+    return request(BOTO3.format(action=action, invocation=UUID(int=number)), body)
+
+
+def of_row(row: str, requests: list[bytes]) -> list[bytes]:
+    """Return the requests as the client of the row sends them: boto3's each have another head."""
+    if row != "boto3 cycle":
+        return requests
+    parts = (request.split(b"\r\n\r\n") for request in requests)
+    actions = ((head.partition(b"AmazonSQS.")[2].partition(b"\r")[0].decode(), body.decode()) for head, body in parts)
+    return [boto3_request(action, body, next(NUMBERS)) for action, body in actions]
+
+
 def form(action: str, members: str) -> bytes:
     body = f"Action={action}&QueueUrl={quote_plus(URL)}&{members}&Version=2012-11-05"
     return request("Content-Type: application/x-www-form-urlencoded\r\n", body)
@@ -144,7 +167,7 @@ def sends(row: str) -> bytes:
         return topic_form("Publish", f"TopicArn={quote_plus(TOPIC_ARN)}&Message={BODY}")
     if row == "query cycle":
         return form("SendMessage", f"MessageBody={BODY}")
-    if row == "cycle":
+    if row in ("cycle", "boto3 cycle"):
         return json_request("SendMessage", f'{{"QueueUrl":"{URL}","MessageBody":"{BODY}"}}')
     entries = ",".join(f'{{"Id":"m{at}","MessageBody":"{BODY}"}}' for at in range(BATCH))
     return json_request("SendMessageBatch", f'{{"QueueUrl":"{URL}","Entries":[{entries}]}}')
@@ -161,7 +184,7 @@ def deletes(row: str, answer: bytes) -> bytes:
     handles = [(first or second).decode() for first, second in HANDLE.findall(answer)]
     if row == "query cycle":
         return form("DeleteMessage", f"ReceiptHandle={quote_plus(handles[0])}")
-    if row == "cycle":
+    if row in ("cycle", "boto3 cycle"):
         return json_request("DeleteMessage", f'{{"QueueUrl":"{URL}","ReceiptHandle":"{handles[0]}"}}')
     entries = ",".join(f'{{"Id":"d{at}","ReceiptHandle":"{handle}"}}' for at, handle in enumerate(handles))
     return json_request("DeleteMessageBatch", f'{{"QueueUrl":"{URL}","Entries":[{entries}]}}')
@@ -193,13 +216,13 @@ def load(rows: list[str], requests: int) -> None:
         return answers
 
     for row in rows:
-        count = requests_of(row, requests)
+        times = requests_of(row, requests)
         for ask in (lambda title, asked: port.ask_all(asked), counted):
-            ask(f"{row}: send", [sends(row)] * count)
+            ask(f"{row}: send", of_row(row, [sends(row)] * times))
             if row == "publish":
                 continue
-            received = ask(f"{row}: receive", [receives(row)] * count)
-            ask(f"{row}: delete", [deletes(row, answer) for answer in received])
+            received = ask(f"{row}: receive", of_row(row, [receives(row)] * times))
+            ask(f"{row}: delete", of_row(row, [deletes(row, answer) for answer in received]))
 
 
 def requests_of(row: str, requests: int) -> int:
