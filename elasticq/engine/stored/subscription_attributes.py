@@ -61,6 +61,8 @@ def check_endpoint(to: Endpoint) -> None:
             raise invalid_parameter("Email address")
     elif endpoint.count(":") < _QUEUE_ARN_PARTS - 1 or not endpoint.startswith("arn:"):
         raise invalid_parameter(f"{protocol.capitalize()} endpoint ARN")
+    elif protocol == "application":  # no action here creates such an endpoint
+        raise invalid_parameter(f"Endpoint Reason: Endpoint does not exist for endpoint {quoted(endpoint)}")
 
 
 def checked(given: dict[str, str], present: dict[str, str], to: Endpoint) -> dict[str, str]:

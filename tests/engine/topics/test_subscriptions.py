@@ -93,7 +93,6 @@ def test_queue_need_not_exist_and_may_be_of_another_region(desk: TopicDesk) -> N
         ("sqs", arn_of_queue("jobs"), False),
         ("sms", "+1 555-0100", False),
         ("lambda", "arn:aws:lambda:us-east-1:000000000000:function:f", False),
-        ("application", "arn:aws:sns:us-east-1:000000000000:endpoint/GCM/a/b", False),
         ("firehose", "arn:aws:firehose:us-east-1:000000000000:deliverystream/s", False),
         ("http", "http://example.com/in", True),
         ("https", "https://example.com/in", True),

@@ -70,8 +70,9 @@ BY_TOKEN = "ConfirmSubscription"
 DIFFERENCES = (
     'In envelopes for queues, `Signature` is `VW5zaWduZWQ=` ("Unsigned") unless `push.sign_queues` is true '
     "([why](topics.md#signatures)).",
-    "email, email-json, sms, application, lambda and firehose are never delivered; their confirmation waits in the "
-    "server.",
+    "email, email-json, sms, lambda and firehose are never delivered; their confirmation waits in the server.",
+    "application is refused, because no endpoint of mobile push can be created.",
+    "The error about a filter policy ends with its reason; AWS appends the policy and a position in it.",
     "ArchivePolicy, ReplayPolicy and ReplayStatus are refused.",
     "An unconfirmed subscription ends after exactly three days.",
     "Rates are not limited.",

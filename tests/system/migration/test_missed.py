@@ -418,6 +418,16 @@ def test_endpoint_of_sqs_is_an_arn(world: World) -> None:
     )
 
 
+def test_endpoint_of_mobile_push_must_exist(world: World) -> None:
+    """MO 7518: and none exists here."""
+    endpoint = "arn:aws:sns:us-east-1:000000000000:endpoint/GCM/app/1"
+    subscribe = {"TopicArn": world.topic(), "Protocol": "application", "Endpoint": endpoint}
+    assert refused(world.sns.subscribe, **subscribe) == (
+        "InvalidParameter",
+        f"Invalid parameter: Endpoint Reason: Endpoint does not exist for endpoint {endpoint}",
+    )
+
+
 @pytest.mark.parametrize("subject", ["x" * 101, "", "a\nb"])
 def test_subject_is_checked(world: World, subject: str) -> None:
     """MO 1276: 1 to 100 characters without line breaks."""
