@@ -58,6 +58,13 @@ class AdminClient:
             return str(answer.document["done"])
         raise Failure(self.refusal(answer))
 
+    def overview(self) -> dict[str, Any]:
+        """Return the state of the cluster and what needs attention in it. Raise the errors of ``view``."""
+        answer = self._get("/api/attention")
+        if "findings" not in answer.document:
+            raise Failure(self.refusal(answer))
+        return answer.document
+
     def queues(self) -> list[dict[str, Any]]:
         """Return the queues with their counts and rates. Raise the errors of ``view``."""
         answer = self._get("/api/queues")

@@ -1,4 +1,4 @@
-"""The command ``elasticq top``: members and queues of a cluster, live in a terminal, as one member sees them."""
+"""The command ``elasticq top``: members, queues and what needs attention in a cluster, live in a terminal."""
 
 import argparse
 import os
@@ -33,7 +33,8 @@ _LEAVE: Final = "\x1b[?25h\x1b[?1049l"
 _HOME: Final = "\x1b[H"
 _LINE_END: Final = "\x1b[K"
 _REST: Final = "\x1b[J"
-_MEMBERS: Final = ("MEMBER", "ROLE", "VOTER", "LINKED", "LAG", "ADMIN")
+FINDINGS_SHOWN_MAX: Final = 5
+_MEMBERS: Final = ("MEMBER", "ROLE", "VOTER", "VERSION", "UPTIME", "DISK FREE", "LAG", "SENT/S", "RECV/S")
 _QUEUES: Final = ("QUEUE", "VISIBLE", "IN FLIGHT", "DELAYED", "OLDEST", "SENT/S", "RECV/S", "DEL/S")
 _UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "m"), (1, "s"))
 
@@ -47,14 +48,14 @@ def add_top(parser: argparse.ArgumentParser) -> None:
 
 
 class Seen(NamedTuple):
-    """The answers of one look. cluster: the page /cluster; queues: the list of the queues."""
+    """The answers of one look. overview: the state of the cluster; queues: the list of the queues."""
 
-    cluster: dict[str, Any]
+    overview: dict[str, Any]
     queues: list[dict[str, Any]]
 
 
 def _look(client: AdminClient) -> Seen:
-    return Seen(client.view(), client.queues())
+    return Seen(client.overview(), client.queues())
 
 
 def _top(options: argparse.Namespace) -> int:
@@ -135,48 +136,65 @@ def _write(text: str) -> None:
 
 def frame(seen: Seen, sort: str, width: int | None = None, height: int | None = None, trouble: str = "") -> list[str]:
     """Return the lines of a frame. width, height: of the terminal, None for a frame that is not cut."""
-    cluster = seen.cluster
-    state = "ready" if cluster["ready"] else f"NOT READY: {cluster['reason']}"
-    head = [
-        f"{cluster['node']} is {cluster['role']}, {state}",
-        f"master {cluster['master'] or '(none)'}  term {cluster['term']}  commit {cluster['commit']}",
-    ]
+    overview, queues = seen.overview, sorted(seen.queues, key=_name)
+    queues.sort(key=SORTS[sort], reverse=True)
+    state = f"master {overview['master'] or '(none)'}  term {overview['term']}  quorum {overview['quorum']}"
+    head = [f"{overview['asked']}: {state}"]
     if trouble:
         head.append(f"OLD: {trouble}")
-    members = table_lines(_MEMBERS, [_member(each) for each in cluster["members"]], width, ("ADMIN",))
-    by_name = sorted(seen.queues, key=lambda queue: (queue["name"], queue["account"], queue["region"]))
-    queues = sorted(by_name, key=SORTS[sort], reverse=True)
-    keys = "  ".join(f"{key} {name}" for key, name in KEYS.items())
-    top = [*head, "", *members, "", _sums(seen.queues, sort)]
+    members = table_lines(_MEMBERS, [_member(each) for each in overview["members"]], width)
+    top = [*head, *_findings(overview, is_whole=height is None), "", *members, "", _sums(overview, len(queues), sort)]
     if height is None:
         shown, foot = queues, []
     else:
         shown = queues[: max(0, height - len(top) - 3)]  # the heads, the foot, and one line that stays free
+        keys = "  ".join(f"{key} {name}" for key, name in KEYS.items())
         foot = [f"{count(len(queues) - len(shown), 'more queue')}  q quit  sort: {keys}"]
     rows = table_lines(_QUEUES, [_queue(each) for each in shown], width, _QUEUES[4:])
-    lines = [*top, *rows, *foot][: None if height is None else max(1, height - 1)]
-    cut = [one_line(line)[:width] for line in lines]
-    if height is not None:
-        bold = {members[0], rows[0]}
-        cut = [f"{BOLD}{line}{PLAIN}" if line in bold else line for line in cut]
-    return cut
+    body = [*top, *rows] if height is None else [*top, *rows][: max(0, height - 1 - len(foot))]
+    lines = [one_line(line)[:width] for line in [*body, *foot]]
+    if height is None:
+        return lines
+    bold = {members[0][:width], rows[0][:width]}
+    return [f"{BOLD}{line}{PLAIN}" if line in bold else line for line in lines]
+
+
+def _name(queue: dict[str, Any]) -> tuple[str, str, str]:
+    return queue["name"], queue["account"], queue["region"]
+
+
+def _findings(overview: dict[str, Any], *, is_whole: bool) -> list[str]:
+    """Return a line for each finding, at most FINDINGS_SHOWN_MAX. is_whole: all, with their causes and commands."""
+    found, lines = overview["findings"], list[str]()
+    for each in found if is_whole else found[:FINDINGS_SHOWN_MAX]:
+        since = duration(max(0, overview["time_ms"] - each["since_ms"]))
+        lines.append(f"{each['severity'].upper()} for {since}: {each['what']}")
+        if is_whole:
+            lines += [f"  {text}" for text in (each["cause"], each.get("command", "")) if text]
+    if len(found) > FINDINGS_SHOWN_MAX and not is_whole:
+        lines.append(f"and {count(len(found) - FINDINGS_SHOWN_MAX, 'more finding')}: --once shows all")
+    return lines or ["nothing needs attention"]
 
 
 def _member(member: dict[str, Any]) -> list[str]:
-    voter, linked = ("yes" if member[name] else "no" for name in ("voter", "linked"))
-    lag = "?" if member["lag"] is None else str(member["lag"])
-    return [member["name"], member["role"], voter, linked, lag, member["admin"] or "-"]
+    free = member["disk_free_bytes"]
+    return [
+        member["name"],
+        member["role"] if member["answers"] else "NO ANSWER",
+        "yes" if member["voter"] else "no",
+        member["version"] or "-",
+        "-" if member["uptime_ms"] is None else duration(member["uptime_ms"]),
+        "-" if free is None else f"{free / 1e9:.1f} GB",
+        "-" if member["lag"] is None else str(member["lag"]),
+        *("-" if member[name] is None else f"{member[name]:.1f}" for name in ("sent_per_s", "received_per_s")),
+    ]
 
 
-def _sums(queues: list[dict[str, Any]], sort: str) -> str:
-    counts = [
-        f"{sum(queue[name] for queue in queues)} {name.replace('_', ' ')}"
-        for name in ("visible", "in_flight", "delayed")
-    ]
-    rates = [
-        f"{sum(queue[f'{name}_per_s'] for queue in queues):.1f} {name}/s" for name in ("sent", "received", "deleted")
-    ]
-    return f"{count(len(queues), 'queue')} by {sort}: {', '.join([*counts, *rates])}"
+def _sums(overview: dict[str, Any], queues: int, sort: str) -> str:
+    totals = overview["totals"]
+    counts = [f"{totals[name]} {name.replace('_', ' ')}" for name in ("visible", "in_flight", "delayed")]
+    rates = [f"{overview[f'{name}_per_s']:.1f} {name}/s" for name in ("sent", "received", "deleted")]
+    return f"{count(queues, 'queue')} by {sort}: {', '.join([*counts, *rates])}"
 
 
 def _queue(queue: dict[str, Any]) -> list[str]:
