@@ -31,6 +31,7 @@ from tests.http.pages.test_rest import API, asked
 PACKAGE = Path(routes.__file__).parents[1]
 READ = {
     "admin/asking.py": {"_RatesOf", "dict[str, list[float]]"},  # the second: what another member answers
+    "admin/attention/survey.py": {"Report"},  # what another member answers
     "admin/backups.py": {"_Request", "dict[str, object]"},  # the second: the master's page /cluster
     "admin/calls.py": {"await execute(source, action, msgspec.json.encode(given), owner)"},  # an answer of this server
     "admin/definitions.py": {"Definitions", "QueueDefinition", "TopicDefinition", "SubscriptionDefinition"},
