@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, cast
 
 import pytest
@@ -10,6 +11,7 @@ from elasticq.engine.stored.mutations import MessageStored
 from elasticq.model.commands import Call, CreateQueue, ListQueues, ReceiveMessage, SendMessage
 from elasticq.model.errors import InternalFailure, SqsError
 from elasticq.model.results import EmptyResult, ReceiveMessageResult, Result, SendMessageResult
+from elasticq.node.call_holder import MOVED_AT_ONCE
 from elasticq.node.effects import Effects
 from elasticq.node.node import Node
 from elasticq.node.outputs import Committed, Fetch, Frame, Reply
@@ -342,3 +344,26 @@ async def test_a_failed_command_is_answered_and_told_once(
 def test_clocks_are_whole_milliseconds() -> None:
     assert boot_ms() > 0
     assert wall_ms() > 1_700_000_000_000
+
+
+async def test_calls_of_a_replaced_node_go_on_in_turns() -> None:
+    def node() -> Node:
+        settings = NodeSettings(member_id="a", voters=("a", "b", "c"), volatile=True, hold_ms=25_000)
+        return Node(settings, MemoryStorage().load().durable, bytes(32))
+
+    runtime = Runtime(node(), MemoryStorage(), asyncio.get_running_loop(), pytest.fail)
+    runtime.start()
+    clients = [Client() for _ in range(3 * MOVED_AT_ONCE)]
+    for client in clients:
+        runtime.submit(Call(ListQueues(), "x", "0" * 12, "http://x"), client)
+    assert runtime.status().held_calls == len(clients)
+    runtime.replace(node())
+    runtime.cancel(clients[-1])
+    turns = [runtime.status().held_calls]
+    while len(turns) < 9:
+        await asyncio.sleep(0)
+        turns.append(runtime.status().held_calls)
+    assert turns[0] == MOVED_AT_ONCE
+    assert all(after - before <= MOVED_AT_ONCE for before, after in pairwise(turns))
+    assert turns[-1] == len(clients) - 1, "one client has left"
+    runtime.close()

@@ -159,7 +159,8 @@ class Order(ABC):
     def recheck_returned(self, from_ms: int) -> None:
         """Treat messages that returned at ``from_ms`` or later as in flight again, because the grace changed.
 
-        The next advance checks their deadlines with the new grace.
+        The next advance checks their deadlines with the new grace. A member that was no master has usually moved no
+        message out of flight since its start, and then this visits none (``has_returned``).
         """
 
     def forget_grace(self) -> None:
@@ -334,6 +335,11 @@ def has_due_messages(order: Order, now_ms: int) -> bool:
     """Return whether ``advance`` would move a message."""
     due_ms = order.next_due_ms()
     return due_ms is not None and due_ms <= now_ms
+
+
+def has_returned(order: Order) -> bool:
+    """Return whether an advance has moved messages out of flight that still exist."""
+    return len(order._rows) > len(order._deadlines)
 
 
 def passed(order: Order, now_ms: int) -> int:

@@ -33,6 +33,7 @@ from elasticq.engine.ordering.contract import (
     TAKEN_BETWEEN_LOOKS,
     ContentsMissing,
     Order,
+    has_returned,
 )
 from elasticq.engine.ordering.groups import Groups, Tenant
 from elasticq.engine.ordering.ranges import Ranges
@@ -229,7 +230,7 @@ class FairOrder(StandardOrder):
 
     def recheck_returned(self, from_ms: int) -> None:
         super().recheck_returned(from_ms)
-        for tenant in self._tenants:
+        for tenant in self._tenants if has_returned(self) else ():
             for sequence, due_ms in list((tenant.returned or {}).items()):
                 row = self._rows[sequence]
                 if due_ms >= from_ms and row.delivery_number:

@@ -34,6 +34,7 @@ from elasticq.engine.ordering.contract import (
     ContentsMissing,
     Order,
     Rules,
+    has_returned,
     passed,
 )
 from elasticq.engine.ordering.counts import Counts
@@ -261,7 +262,7 @@ class FifoOrder(Order):
         self._delay_ms = delay_ms
 
     def recheck_returned(self, from_ms: int) -> None:
-        for sequence, row in self._rows.items():
+        for sequence, row in self._rows.items() if has_returned(self) else ():
             if row.visible_at_ms and sequence not in self._deadlines and self._grace.deadline(row) >= from_ms:
                 self._place(sequence, row)
                 group = self._groups.of(sequence)

@@ -18,7 +18,7 @@ from heapq import heappush
 from itertools import islice
 from typing import Final
 
-from elasticq.engine.ordering.contract import AHEAD_MAX, TAKEN_BETWEEN_LOOKS
+from elasticq.engine.ordering.contract import AHEAD_MAX, TAKEN_BETWEEN_LOOKS, has_returned
 from elasticq.engine.ordering.groups import Counted, Groups, Level
 from elasticq.engine.ordering.standard import StandardOrder, StandardRules, deliveries
 from elasticq.engine.stored.ages import Ages
@@ -161,7 +161,7 @@ class PriorityOrder(StandardOrder):
         return True
 
     def recheck_returned(self, from_ms: int) -> None:
-        for sequence, row in self._rows.items():
+        for sequence, row in self._rows.items() if has_returned(self) else ():
             if row.delivery_number and sequence not in self._deadlines and self._grace.deadline(row) >= from_ms:
                 self._take_out(self._level(sequence), sequence)
                 self._deadlines[sequence] = row.visible_at_ms

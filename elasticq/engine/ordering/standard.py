@@ -163,9 +163,12 @@ class StandardOrder(Order):
         return [("", self._turns)] if self._turns or self._rows or self._delays.count else []
 
     def recheck_returned(self, from_ms: int) -> None:
-        for sequence, due_ms in reversed(list(self._returned.items())):
-            if due_ms < from_ms:
+        found = []
+        for sequence in reversed(self._returned):
+            if self._returned[sequence] < from_ms:
                 break
+            found.append(sequence)
+        for sequence in found:
             del self._returned[sequence]
             self.insert(sequence, self._rows[sequence])
 

@@ -351,3 +351,14 @@ def test_end_of_a_grace_moves_some_messages_in_each_turn(kind: Kind) -> None:
         return max(turns)
 
     assert longest(9 * ADVANCED_MAX) <= 1.2 * longest(3 * ADVANCED_MAX)
+
+
+@pytest.mark.pure
+@every_order
+def test_grace_costs_nothing_where_no_message_has_returned(kind: Kind, groups: int, attributes: dict[str, str]) -> None:
+    shelf = Shelf(kind, groups, attributes=attributes)
+    for sequence in range(1, 1_001):
+        shelf.put(sequence, 100)
+        shelf.take(sequence, 100, 500)
+    assert lines_run(shelf.queue.order.recheck_returned, 400) < 20
+    assert shelf.counts(100) == shelf.queue.order.counts(100)
