@@ -64,18 +64,6 @@ class AdminConnection(asyncio.Protocol):
     address.
     """
 
-    __slots__ = (
-        "_awaited_bytes",
-        "_buffer",
-        "_handler",
-        "_loop",
-        "_owner",
-        "_transport",
-        "address",
-        "state",
-        "until_s",
-    )
-
     _transport: asyncio.Transport
 
     def __init__(self, owner: Owner, loop: asyncio.AbstractEventLoop) -> None:

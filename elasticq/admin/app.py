@@ -74,8 +74,6 @@ async def _protect(_: web.Request, response: web.StreamResponse) -> None:
 
 
 class _Pages:
-    __slots__ = ("_members", "_metrics_lock", "_orders", "_source")
-
     def __init__(self, source: AdminSource) -> None:
         self._source = source
         self._metrics_lock = asyncio.Lock()

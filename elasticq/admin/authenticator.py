@@ -29,8 +29,6 @@ class Token:
     The value may change between two requests.
     """
 
-    __slots__ = ("value",)
-
     def __init__(self, value: str | None = "") -> None:
         self.value = value
 

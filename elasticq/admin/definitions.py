@@ -94,8 +94,6 @@ _SUBSCRIPTION: Final = msgspec.json.Decoder(SubscriptionDefinition)
 class Progress:
     """The progress of a load. at: what is being loaded; done: the names of what was created and changed so far."""
 
-    __slots__ = ("at", "done")
-
     def __init__(self) -> None:
         self.at = ""
         self.done: dict[str, list[str]] = {"made": [], "changed": [], "topics_made": [], "topics_changed": []}

@@ -16,8 +16,6 @@ Item = TypeVar("Item")
 class Pause:
     """A pause that long work awaits often. It returns at once until TURN_S has passed since the last real pause."""
 
-    __slots__ = ("_since_s",)
-
     def __init__(self) -> None:
         self._since_s = perf_counter()
 

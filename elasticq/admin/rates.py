@@ -34,8 +34,6 @@ class Line:
     moved_at: the last period with a message.
     """
 
-    __slots__ = ("deleted", "moved_at", "received", "sent")
-
     def __init__(self, now: int) -> None:
         self.sent = array("f", bytes(4 * SLOTS))
         self.received = array("f", bytes(4 * SLOTS))
@@ -52,8 +50,6 @@ class Line:
 
 class Rates:
     """The lines of all queues. ``update`` is called once in each period."""
-
-    __slots__ = ("_counts", "_lines", "_period")
 
     def __init__(self) -> None:
         self._period = 0

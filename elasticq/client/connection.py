@@ -39,8 +39,6 @@ class Answer(NamedTuple):
 class Connection:
     """The connection of one thread. A failure closes it and raises Unreachable. The next exchange opens it again."""
 
-    __slots__ = ("__weakref__", "_address", "_connect_s", "_read_s", "_socket", "_tls", "is_used")
-
     def __init__(self, host: str, port: int, tls: "ssl.SSLContext | None", connect_s: float, read_s: float) -> None:
         self._socket: socket.socket | None = None
         self._address = host, port

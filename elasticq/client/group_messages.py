@@ -32,8 +32,6 @@ GONE: Final = frozenset(("AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNo
 class Batch:
     """The messages of one resource that are not done yet. owner: the iteration that took the batch, or None."""
 
-    __slots__ = ("held", "messages", "owner")
-
     def __init__(self, held: Held, messages: list[dict[str, Any]]) -> None:
         self.held = held
         self.messages = deque(messages)

@@ -94,8 +94,6 @@ class _Phase(Enum):
 class _Work:
     """An assignment that is worked on. hold_until_ms: the end of the hold at the moment when its start began."""
 
-    __slots__ = ("assignment", "hold_until_ms", "phase")
-
     def __init__(self, assignment: Assignment, hold_until_ms: float) -> None:
         self.assignment = assignment
         self.hold_until_ms = hold_until_ms
@@ -113,19 +111,6 @@ class GroupState:
 
     hold_until_ms: the end of the hold. From then on the consumer may not act, unless an answer prolongs the hold.
     """
-
-    __slots__ = (
-        "_ask_ms",
-        "_is_closing",
-        "_is_settled",
-        "_seen_over_ms",
-        "_told",
-        "_wait_until_ms",
-        "_was_holding",
-        "_work",
-        "hold_until_ms",
-        "view",
-    )
 
     def __init__(self) -> None:
         self.view = NOBODY

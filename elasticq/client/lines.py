@@ -24,8 +24,6 @@ class Place:
     ``turn`` is done when the send may begin. It has an exception if a send before it gave up.
     """
 
-    __slots__ = ("_behind", "groups", "turn")
-
     def __init__(self, groups: frozenset[Group]) -> None:
         self.groups = groups
         self.turn: Future[None] = Future()

@@ -33,8 +33,6 @@ LONGEST_S: Final = 5.0
 class Retries:
     """The attempts of one call, for up to ``budget_s``. The waits between them are random, and their bound doubles."""
 
-    __slots__ = ("_until_s", "attempts")
-
     def __init__(self, budget_s: float) -> None:
         self._until_s = monotonic() + budget_s
         self.attempts = 0

@@ -20,8 +20,6 @@ _TARGETS_MAX = 64
 class _Prepared:
     """The parts of a signature that are the same for one path and target within one second."""
 
-    __slots__ = ("canonical", "head", "inner", "outer", "second")
-
     def __init__(self, second: int, head: bytes, canonical: Any, inner: Any, outer: Any) -> None:
         self.second = second
         self.head = head

@@ -52,21 +52,6 @@ class ExecutionContext:
     ignored: names of unknown queue attributes in calls, for the log; at most IGNORED_MAX.
     """
 
-    __slots__ = (
-        "_numbers",
-        "has_one_region",
-        "ignored",
-        "limits",
-        "matching",
-        "now_ms",
-        "region",
-        "sign",
-        "sixty_second_rules",
-        "tally",
-        "template",
-        "term",
-    )
-
     def __init__(
         self,
         now_ms: int,

@@ -54,8 +54,6 @@ class Handler:
     run: returns the result and the mutations, and raises the SqsError that the client gets.
     """
 
-    __slots__ = ("retry", "run")
-
     def __init__(
         self, run: Callable[[State, c.Call, Any, ExecutionContext], Outcome], retry: Retry = retries.DONE
     ) -> None:

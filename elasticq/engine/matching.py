@@ -29,8 +29,6 @@ class Unfinished(Exception):
 class _MessageSearch:
     """The search for the subscriptions of one message; found: numbers of the matches so far."""
 
-    __slots__ = ("found", "steps")
-
     def __init__(self, topic: Topic, attributes: MessageAttributes | None, body: str, budget: Budget) -> None:
         self.found: dict[int, None] = {}
         self.steps: Iterator[None] | None = topic.collect(attributes, body, budget, self.found)
@@ -46,8 +44,6 @@ class _MessageSearch:
 
 class Matching:
     """The searches for the messages of one call, by their positions in the call."""
-
-    __slots__ = ("_budget", "_last", "_slices", "_tasks")
 
     def __init__(self) -> None:
         self._budget = Budget(SLICE)

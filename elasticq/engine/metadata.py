@@ -50,8 +50,6 @@ def shown(state: State, queue: Queue, sequence: int) -> dict[str, str]:
 class Forgetter:
     """A cyclic scan of all metadata that finds metadata of messages that are gone."""
 
-    __slots__ = ("_at",)
-
     def __init__(self) -> None:
         self._at = 0
 

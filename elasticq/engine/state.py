@@ -268,37 +268,6 @@ class Queue:
 class State:
     """The rows of one member, and the indexes over them."""
 
-    __slots__ = (
-        "ahead_ms",
-        "cluster_id",
-        "contents_bytes",
-        "deleted_names",
-        "deleted_queues",
-        "feature_level",
-        "grace",
-        "groups",
-        "identity",
-        "index",
-        "inner",
-        "invocations",
-        "last_queue_id",
-        "leases",
-        "mac_key",
-        "metadata",
-        "move_tasks",
-        "moving",
-        "names",
-        "publishes",
-        "queues",
-        "sent_ids",
-        "sources",
-        "tables",
-        "takeover_term",
-        "topics",
-        "trash",
-        "turns",
-    )
-
     def __init__(self) -> None:
         self.cluster_id = ""
         self.mac_key = b""

@@ -153,8 +153,6 @@ class Sweeper:
     tally: the counters to which the expired messages are added.
     """
 
-    __slots__ = ("_due", "_due_leases", "_forgetter", "_tally")
-
     def __init__(self, tally: Tally | None = None) -> None:
         self._tally = Tally() if tally is None else tally
         self._due: list[int] = []

@@ -19,8 +19,6 @@ class Copies:
     delivered: stored in its queue; dead_lettered: stored in its dead-letter queue instead; failed: stored nowhere.
     """
 
-    __slots__ = ("dead_lettered", "delivered", "failed")
-
     def __init__(self) -> None:
         self.delivered = 0
         self.dead_lettered = 0
@@ -35,8 +33,6 @@ class Tally:
     fetched: cluster time of the newest receive of a queue, by its id.
     often: sequences of messages that were received OFTEN times or more, by the id of their queue, the newest last.
     """
-
-    __slots__ = ("copies", "expired", "fetched", "often")
 
     def __init__(self) -> None:
         self.expired: dict[int, int] = {}

@@ -11,8 +11,6 @@ class Histogram:
     before or after the counts.
     """
 
-    __slots__ = ("bounds", "counts", "sum")
-
     def __init__(self, bounds: tuple[float, ...]) -> None:
         self.bounds = bounds
         self.counts = [0] * (len(bounds) + 1)

@@ -32,20 +32,6 @@ class Acceptor:
     handshake. If there is no such connection, the acceptor closes the new one.
     """
 
-    __slots__ = (
-        "_connections_max",
-        "_count",
-        "_factory",
-        "_handshake_s",
-        "_handshakes",
-        "_is_closed",
-        "_listeners",
-        "_loop",
-        "_name",
-        "_quiet_until_s",
-        "_tls",
-    )
-
     def __init__(
         self,
         name: str,

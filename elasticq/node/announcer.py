@@ -25,8 +25,6 @@ class Announcer:
     Every member announces the master, because a proxy may have only one link.
     """
 
-    __slots__ = ("_clock", "_effects", "_forwarder", "_proxies", "_replica", "wake_at_ms")
-
     def __init__(self, replica: Replica, clock: ClusterClock, effects: Effects, forwarder: Forwarder) -> None:
         self._replica = replica
         self._clock = clock

@@ -25,8 +25,6 @@ class ClusterClock:
     ahead_ms: how far cluster time is ahead of real time, from the member's state.
     """
 
-    __slots__ = ("_linked_term", "_offset_ms", "_wall_offset_ms", "ahead_ms", "contact_ms")
-
     def __init__(self) -> None:
         self._linked_term = 0
         self._offset_ms = 0

@@ -24,18 +24,6 @@ class Comparison:
     arrived.
     """
 
-    __slots__ = (
-        "_after",
-        "_digests",
-        "_journal",
-        "_replica",
-        "_safe_executor",
-        "_voter_changes",
-        "_waiting",
-        "at_ms",
-        "number",
-    )
-
     def __init__(
         self,
         replica: Replica,

@@ -30,19 +30,6 @@ class ContentCache:
     It changes only the contents in ``state``.
     """
 
-    __slots__ = (
-        "_fetched",
-        "_fetched_bytes",
-        "_fetching",
-        "_kept_bytes_max",
-        "_next_ticket",
-        "_pinned",
-        "_prefetch_at",
-        "_state",
-        "fetches",
-        "pinned_bytes",
-    )
-
     def __init__(self, state: State, fetches: list[Fetch], kept_bytes_max: int) -> None:
         self._state = state
         self.fetches = fetches

@@ -19,8 +19,6 @@ class Digests:
     ``by_number`` holds them by the number of the comparison, which is the log index of its first part.
     """
 
-    __slots__ = ("_digest", "_ends", "_next", "_replica", "_state", "by_number")
-
     def __init__(self, state: State, replica: Replica) -> None:
         self._state = state
         self._replica = replica

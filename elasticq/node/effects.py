@@ -25,21 +25,6 @@ class Effects:
     token: covers every record handed out so far. The shell calls ``node.synced(token)`` when they are durable.
     """
 
-    __slots__ = (
-        "committed",
-        "discarded",
-        "failures",
-        "fetches",
-        "frames",
-        "log_floor",
-        "news",
-        "records",
-        "replies",
-        "token",
-        "wake_at_ms",
-        "wanted",
-    )
-
     def __init__(self) -> None:
         self.records: list[Record] = []
         self.frames: list[Frame] = []

@@ -287,8 +287,6 @@ def _decoded(decoders: dict[str, Any], kind: str, body: msgspec.Raw, of: Forward
 class Numbers:
     """The executed call numbers of one incarnation of a member. They ensure that each call is executed once."""
 
-    __slots__ = ("_above", "_floor", "incarnation")
-
     def __init__(self, incarnation: str) -> None:
         self.incarnation = incarnation
         self._floor = 0  # all numbers up to here were executed or are too old

@@ -37,32 +37,6 @@ class Housekeeping:
     """The background work of one member. Its entries are made like those of calls. All times are ms of the boot
     clock."""
 
-    __slots__ = (
-        "_advances_seen",
-        "_backpressure",
-        "_comparison",
-        "_content_cache",
-        "_deliver_at_ms",
-        "_dirty_seen",
-        "_executor",
-        "_groups_at_ms",
-        "_journal",
-        "_log_kept_bytes",
-        "_match_at_ms",
-        "_move_at_ms",
-        "_mover",
-        "_reclaim_at_ms",
-        "_release_at_ms",
-        "_replica",
-        "_safe_executor",
-        "_state",
-        "_sweep_at_ms",
-        "_sweeper",
-        "_voter_changes",
-        "delivered",
-        "is_sweep_behind",
-    )
-
     def __init__(
         self,
         settings: NodeSettings,

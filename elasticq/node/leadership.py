@@ -35,21 +35,6 @@ class Leadership:
     hands_over_until_ms: time on the boot clock at which the hand-over is given up; 0: no hand-over is in progress.
     """
 
-    __slots__ = (
-        "_clock",
-        "_journal",
-        "_random",
-        "_replica",
-        "_safe_executor",
-        "_served_until_ms",
-        "_state",
-        "_takeover_index",
-        "_transfer_target",
-        "hands_over_until_ms",
-        "may_write",
-        "serving",
-    )
-
     def __init__(
         self,
         state: State,

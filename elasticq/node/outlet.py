@@ -9,8 +9,6 @@ from elasticq.replication.replica import Replica
 class Outlet:
     """The only reader of the replica's records and messages, and the only writer of ``effects.token``."""
 
-    __slots__ = ("_effects", "_is_volatile", "_replica")
-
     def __init__(self, replica: Replica, effects: Effects, *, is_volatile: bool) -> None:
         self._replica = replica
         self._effects = effects

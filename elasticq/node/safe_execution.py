@@ -37,8 +37,6 @@ Handler = Callable[[State, Call, ExecutionContext], Outcome]
 class SafeExecutor:
     """The execution of the commands of one node. Defects are added to ``failures`` for the shell."""
 
-    __slots__ = ("_failures",)
-
     def __init__(self, failures: list[Failure]) -> None:
         self._failures = failures
 

@@ -27,8 +27,6 @@ class Book:
     The newest greeting decides. A report by another member never replaces an address from a greeting.
     """
 
-    __slots__ = ("_entries",)
-
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}
 

@@ -74,35 +74,6 @@ class Connection(asyncio.Protocol):
     outcome: True once the connection is established, False if it closes before.
     """
 
-    __slots__ = (
-        "_can_write",
-        "_handshake",
-        "_is_gone",
-        "_is_held",
-        "_loop",
-        "_owner",
-        "_pieces",
-        "_reader",
-        "_send_buffer_bytes",
-        "_timer",
-        "_transport",
-        "_unsent_bytes",
-        "bytes_received",
-        "bytes_sent",
-        "failure",
-        "heard_s",
-        "is_closed",
-        "is_dialler",
-        "is_established",
-        "outcome",
-        "place",
-        "purpose",
-        "sent_s",
-        "session",
-        "theirs",
-        "writer",
-    )
-
     def __init__(
         self,
         owner: Owner,

@@ -17,8 +17,6 @@ class Target:
     failure: why the last attempt made no link, empty if it made one.
     """
 
-    __slots__ = ("address", "failure", "is_own", "member_id", "task", "wanted")
-
     def __init__(self, address: str) -> None:
         self.address = address
         self.member_id = ""
@@ -33,8 +31,6 @@ class Dialler:
 
     dial: makes one attempt, and stores in the target which member answered, or why none did.
     """
-
-    __slots__ = ("_dial", "_is_linked", "_loop", "_targets")
 
     def __init__(
         self,

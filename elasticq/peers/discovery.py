@@ -30,8 +30,6 @@ class ZeroconfDiscovery:
     announced, but others are found. found: called with each address to dial.
     """
 
-    __slots__ = ("_browser", "_found", "_host", "_info", "_loop", "_port", "_queries", "_zeroconf")
-
     def __init__(self, loop: asyncio.AbstractEventLoop, host: str, port: int, found: Callable[[str], None]) -> None:
         self._loop = loop
         self._host = host

@@ -69,8 +69,6 @@ class Seal(Protocol):
 class CrcSeal:
     """A CRC32. It detects damage, but not deliberate changes."""
 
-    __slots__ = ("_count", "size")
-
     def __init__(self) -> None:
         self.size = CRC_BYTES
         self._count = 0
@@ -83,8 +81,6 @@ class CrcSeal:
 
 class MacSeal:
     """A MAC with the session key of one direction. The key's block is hashed once, and the state is copied."""
-
-    __slots__ = ("_copy", "_count", "size")
 
     def __init__(self, key: bytes) -> None:
         self.size = MAC_BYTES
@@ -103,8 +99,6 @@ class MacSeal:
 class FrameWriter:
     """The builder of frames. The connection replaces ``seal`` after the handshake made keys."""
 
-    __slots__ = ("seal",)
-
     def __init__(self) -> None:
         self.seal: Seal = CrcSeal()
 
@@ -117,8 +111,6 @@ class FrameWriter:
 
 class FrameReader:
     """The parser of frames from a byte stream. It must not be used again after a FrameError."""
-
-    __slots__ = ("_at", "_buffer", "_kinds", "_need", "_partial", "seal")
 
     def __init__(self) -> None:
         self.seal: Seal = CrcSeal()

@@ -43,8 +43,6 @@ class Handshake:
     keys: the keys for (sending, receiving) once ``is_proven``, None without a secret.
     """
 
-    __slots__ = ("_hello_bytes", "_is_dialler", "_root", "_roots", "_secrets", "is_proven", "keys", "ours", "theirs")
-
     def __init__(self, ours: Hello, secret: bytes, *, is_dialler: bool, also: bytes = b"") -> None:
         """Start with a hello. also: a second secret, which a dialler uses if the acceptor proves that one."""
         self.ours = ours

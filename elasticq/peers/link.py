@@ -41,21 +41,6 @@ class Link:
     claim: the other process's claim to its name. dialler_id: the member id of the side that dialled.
     """
 
-    __slots__ = (
-        "_loop",
-        "_owner",
-        "_probes",
-        "_probes_sent",
-        "_receive",
-        "claim",
-        "connection",
-        "dialler_id",
-        "frames_received",
-        "frames_sent",
-        "is_greeted",
-        "peer",
-    )
-
     def __init__(
         self,
         owner: LinkOwner,

@@ -8,8 +8,6 @@ from elasticq.peers.link import Link
 class Links:
     """The links: at most one to each member. by_id: links by member id, including those that are being closed."""
 
-    __slots__ = ("_past", "_standing_s", "_started_s", "by_id")
-
     def __init__(self, started_s: float) -> None:
         self._started_s = started_s
         self._standing_s: float | None = None

@@ -13,8 +13,6 @@ class OwnAddress:
     the kernel has chosen one. A process that does not listen keeps 0, and reports no address.
     """
 
-    __slots__ = ("_advertise", "_host", "port")
-
     def __init__(self, host: str, advertise: str, port: int) -> None:
         self._host = host
         self._advertise = advertise

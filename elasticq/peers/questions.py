@@ -38,8 +38,6 @@ class Questions:
     answer: called with (kind, body), returns this process's answer to a question of another member.
     """
 
-    __slots__ = ("_answer", "_answering", "_asked", "_loop", "_number")
-
     def __init__(
         self, loop: asyncio.AbstractEventLoop, answer: Callable[[str, bytes], Coroutine[None, None, Answer]]
     ) -> None:

@@ -16,8 +16,6 @@ class RefusalLog:
     A conflict is a refusal that an operator must resolve, such as two clusters with one name.
     """
 
-    __slots__ = ("_conflicts", "_last_s", "counts")
-
     def __init__(self) -> None:
         self.counts: dict[str, int] = {}
         self._last_s: dict[tuple[str, str], float] = {}

@@ -11,8 +11,6 @@ class Refusals:
     refusals continue for more than FINAL_S.
     """
 
-    __slots__ = ("_first_s", "_last_s")
-
     def __init__(self) -> None:
         self._first_s = 0.0
         self._last_s = -FORGOTTEN_S

@@ -66,8 +66,6 @@ class Snapshots(Protocol):
 class TokenBucket:
     """A rate limit for bytes that all transfers share. A burst of 0.1 s worth of bytes is allowed. 0: no limit."""
 
-    __slots__ = ("_full_at_s", "_rate")
-
     def __init__(self, rate_bytes_per_s: int) -> None:
         self._rate = rate_bytes_per_s
         self._full_at_s = 0.0
@@ -89,8 +87,6 @@ class TokenBucket:
 class Held:
     """An open snapshot with the number of its readers and its digest."""
 
-    __slots__ = ("digest", "readers", "snapshot", "timer")
-
     def __init__(self, snapshot: Snapshot, digest: asyncio.Future[bytes]) -> None:
         self.snapshot = snapshot
         self.digest = digest
@@ -100,8 +96,6 @@ class Held:
 
 class TransferServer:
     """The server of snapshots for members that ask, at most READERS_MAX at the same time."""
-
-    __slots__ = ("_bucket", "_held", "_holding", "_loop", "_opening", "_snapshots", "_tasks", "bytes_served")
 
     def __init__(self, loop: asyncio.AbstractEventLoop, snapshots: Snapshots, rate_bytes_per_s: int) -> None:
         self._loop = loop
@@ -235,8 +229,6 @@ async def _with_keep_alives(connection: Connection, work: "asyncio.Future[_Value
 class Serving:
     """The session on the source's side. It accepts one PULL."""
 
-    __slots__ = ("_connection", "_server", "_task", "_timer")
-
     def __init__(self, server: TransferServer, connection: Connection, loop: asyncio.AbstractEventLoop) -> None:
         self._server = server
         self._connection = connection
@@ -262,8 +254,6 @@ class Serving:
 
 class Fetching:
     """The session on the fetcher's side: a short queue of frames. While it is full, the connection reads nothing."""
-
-    __slots__ = ("_changed", "_connection", "_frames")
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -308,8 +298,6 @@ class Fetch:
     connect: returns an established transfer connection to a member, or raises TransferBroken.
     others: returns the ids of members that may have a snapshot at the moment.
     """
-
-    __slots__ = ("_connect", "_into", "_loop", "_others", "_wanted")
 
     def __init__(
         self,

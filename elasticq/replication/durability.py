@@ -11,8 +11,6 @@ class Durability:
     """The records that are being synced, and ``durable_index``, the newest entry that survives a crash of this
     member."""
 
-    __slots__ = ("_syncing", "durable_index", "synced_token", "token")
-
     def __init__(self, durable_index: int) -> None:
         self.durable_index = durable_index
         self.token = 0  # the newest token under which records were handed out

@@ -20,8 +20,6 @@ class LeaderLease:
     ``round`` is the number of the newest round. It never falls during the life of the process.
     """
 
-    __slots__ = ("_duration_ms", "_none_before_ms", "_sent_ms", "round", "until_ms")
-
     def __init__(self, silence_ms: int) -> None:
         self.round = 0
         self.until_ms = 0

@@ -11,17 +11,6 @@ class Log:
     Indexes grow by one, and terms and times never fall. ``append`` asserts this for indexes and terms.
     """
 
-    __slots__ = (
-        "_base_time_ms",
-        "_entries",
-        "base_index",
-        "base_term",
-        "last_index",
-        "last_term",
-        "last_time_ms",
-        "size_bytes",
-    )
-
     def __init__(self, entries: list[Entry], base: Base = BEGINNING) -> None:
         self.base_index = self.last_index = base.index
         self.base_term = self.last_term = base.term

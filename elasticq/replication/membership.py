@@ -10,8 +10,6 @@ from elasticq.replication.records import Base, Entry, Voter
 class Membership:
     """The current ``voters``, their majority ``quorum``, and ``others``, the voters without this member."""
 
-    __slots__ = ("_named", "ids", "is_voter", "member_id", "others", "quorum", "voters")
-
     def __init__(self, member_id: str, founders: tuple[str, ...], base: Base) -> None:
         """Read the voters from ``base``. ``founders`` are the voters if neither ``base`` nor an entry names any."""
         self.member_id = member_id

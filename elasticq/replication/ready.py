@@ -16,8 +16,6 @@ class Ready:
     messages: (message, whether it depends on the records so far). A message that does waits for their sync.
     """
 
-    __slots__ = ("events", "messages", "records")
-
     def __init__(self) -> None:
         self.records: list[Record] = []
         self.messages: list[tuple[AnyMessage, bool]] = []

@@ -6,8 +6,6 @@ from hashlib import blake2b
 class SeededRandom:
     """A stream of 64-bit numbers from ``entropy``, made by blake2b in counter mode."""
 
-    __slots__ = ("_counter", "_entropy")
-
     def __init__(self, entropy: bytes) -> None:
         self._entropy = entropy
         self._counter = 0

@@ -37,8 +37,6 @@ class Request:
     members of the cluster.
     """
 
-    __slots__ = ("_clock", "body", "entropy", "is_doq", "path", "query", "servers", "submit")
-
     def __init__(
         self,
         submit: Submit,

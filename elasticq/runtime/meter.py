@@ -69,8 +69,6 @@ class Published:
     failed: copies that their endpoint did not take, including those in dead-letter queues.
     """
 
-    __slots__ = ("delivered", "failed", "filtered", "published")
-
     def __init__(self) -> None:
         self.published = 0
         self.delivered = 0
@@ -93,8 +91,6 @@ class Published:
 class Meter:
     """The counters of one port's calls. ``counts`` holds, by action, the function to call for each successful
     answer."""
-
-    __slots__ = ("_reads", "_topics", "_urls", "counts", "errors", "lag", "slow_s", "times")
 
     def __init__(self, actions: Iterable[str], slow_s: float = 1.0) -> None:
         self.slow_s = max(slow_s, BOUNDS_S[0])
@@ -158,8 +154,6 @@ class _Urls:
     The meaning of a URL depends on the caller's region and account, so URL and caller are remembered together. URLs
     that are longer than necessary are not remembered.
     """
-
-    __slots__ = ("known", "queues")
 
     def __init__(self) -> None:
         self.known: dict[tuple[str, str], Messages] = {}

@@ -82,31 +82,6 @@ def nothing_wanted(wanted: Wanted) -> None:
 class Runtime:
     """One member's node, or a proxy, with its storage, timer and tickets. A proxy stores nothing."""
 
-    __slots__ = (
-        "_armed_at_ms",
-        "_clock",
-        "_effects",
-        "_forgotten_index",
-        "_gate",
-        "_is_volatile",
-        "_loop",
-        "_moved",
-        "_node",
-        "_on_discarded",
-        "_on_failure",
-        "_on_news",
-        "_on_ready",
-        "_on_wanted",
-        "_row_checks",
-        "_send",
-        "_storage",
-        "_timer",
-        "_wall_clock",
-        "_wanted",
-        "obstacle",
-        "stopped",
-    )
-
     def __init__(
         self,
         node: Driven,
@@ -504,8 +479,6 @@ def _go_on(runtime: Runtime) -> None:
 
 class _Guard:
     """A guard around a call of the node. An exception stops the member and is raised again as RuntimeStopped."""
-
-    __slots__ = ("_runtime",)
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime

@@ -54,8 +54,6 @@ class Trimmer:
     It does so only if the process has used WORKED_CPU_S of CPU time since the last call.
     """
 
-    __slots__ = ("_cpu_s", "_loop", "_seen_s", "_timer", "_trim", "_trimmed_s")
-
     def __init__(
         self,
         loop: AbstractEventLoop,

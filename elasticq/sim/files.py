@@ -15,8 +15,6 @@ class PaddedFile:
     synced_end: the ``end`` at the last sync. A power cut loses nothing before it.
     """
 
-    __slots__ = ("data", "end", "synced_end")
-
     def __init__(self) -> None:
         self.data = bytearray()
         self.end = self.synced_end = 0
@@ -37,8 +35,6 @@ class PaddedFile:
 
 class _File(PaddedFile):
     """A simulated file. synced_bytes: its length at the last sync, zeros included."""
-
-    __slots__ = ("synced_bytes",)
 
     def __init__(self) -> None:
         super().__init__()

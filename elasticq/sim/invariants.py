@@ -65,8 +65,6 @@ DIGEST_EVERY = 60  # entries between two comparisons of all rows
 class _Seen:
     """The state of a running member at the last check."""
 
-    __slots__ = ("applied_index", "commit_index", "digest_index", "role", "term")
-
     def __init__(self, term: int) -> None:
         self.role = ""
         self.term = term

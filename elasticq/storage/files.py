@@ -75,8 +75,6 @@ class Files(ABC):
 class _OpenFile:
     """An open file. end_bytes: where the next append begins; size_bytes: the size including the zeros at the end."""
 
-    __slots__ = ("descriptor", "end_bytes", "size_bytes")
-
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
         self.end_bytes = self.size_bytes = os.fstat(descriptor).st_size

@@ -11,8 +11,6 @@ from elasticq.node.outputs import Frame
 class SyncGate:
     """The frames whose token is not synced yet: at most what the node sends between two syncs."""
 
-    __slots__ = ("_held", "synced_token")
-
     def __init__(self) -> None:
         self.synced_token = 0
         self._held: list[Frame] = []

@@ -61,8 +61,6 @@ class Browsers:
     are_gets_strict: whether an unsigned GET of any client must not change anything.
     """
 
-    __slots__ = ("_are_gets_strict", "_hosts", "_origins")
-
     def __init__(
         self, hosts: Iterable[str] = (), origins: Iterable[str] = (), *, are_gets_strict: bool = False
     ) -> None:

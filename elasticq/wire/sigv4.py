@@ -125,8 +125,6 @@ class _Signer(Struct):
 class Verifier:
     """The check of requests of one port's APIs against the configured keys."""
 
-    __slots__ = ("_keys", "_remembered_bytes", "_services", "_signers", "_signing_keys")
-
     def __init__(self, keys: Iterable[Key], *services: Service) -> None:
         """Make a verifier. ``services``: those that a request may be signed for; by default SQS."""
         self._services = services or (SQS,)

@@ -24,8 +24,6 @@ _WRONG: Final = "<!-- wrong -->"
 class Login:
     """The login pages, and the cookie of this process."""
 
-    __slots__ = ("_key", "_token")
-
     def __init__(self, token: Token) -> None:
         self._token = token
         self._key = os.urandom(32)

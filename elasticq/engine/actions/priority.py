@@ -103,8 +103,6 @@ def _place(token: str | None) -> tuple[int, int]:
 class _Search:
     """A search for messages by their MessageIds. found: the sequences of those found, by id."""
 
-    __slots__ = ("_identity", "_queue", "_wanted", "found")
-
     def __init__(self, state: State, queue: Queue, ids: list[str]) -> None:
         self._identity = state.identity
         self._queue = queue

@@ -36,23 +36,6 @@ class AssignmentPlan:
     mutations: the mutations of the plan. last_token: the newest token that any group has issued.
     """
 
-    __slots__ = (
-        "_consumers_changed",
-        "_first_token",
-        "_group",
-        "_has_decided",
-        "_left",
-        "_now_ms",
-        "_planned",
-        "_requested",
-        "_touched",
-        "_version",
-        "last_token",
-        "mutations",
-        "rows",
-        "status",
-    )
-
     def __init__(self, group: Group, last_token: int, now_ms: int) -> None:
         self.mutations: list[Mutation] = []
         self.rows: dict[Resource, ResourceAssigned] = dict(group.by_resource)

@@ -17,8 +17,6 @@ class PlannedConsumer:
     have.
     """
 
-    __slots__ = ("held", "number", "target", "weight")
-
     def __init__(self, number: int, weight: int, held: int) -> None:
         self.number = number
         self.weight = weight

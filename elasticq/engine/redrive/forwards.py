@@ -74,8 +74,6 @@ class Copies:
     They are stored in the same entry as the messages.
     """
 
-    __slots__ = ("_context", "_keys", "_lasts", "_state", "_targets", "mutations")
-
     def __init__(self, state: State, targets: list[Queue], context: ExecutionContext) -> None:
         self._state = state
         self._targets = targets

@@ -54,8 +54,6 @@ class Mover:
     The pace is not replicated: under a new master, each task may move one message at once.
     """
 
-    __slots__ = ("_paces",)
-
     def __init__(self) -> None:
         # By task number: the time of the last update, and the allowance in thousandths of a message.
         self._paces: dict[int, tuple[int, int]] = {}
@@ -110,8 +108,6 @@ class Mover:
 
 class _Arrivals:
     """The messages that one step of all tasks stores in their new queues."""
-
-    __slots__ = ("_bytes", "_keys", "_last", "_messages", "now_ms", "state", "term")
 
     def __init__(self, state: State, now_ms: int, term: int) -> None:
         self.state = state

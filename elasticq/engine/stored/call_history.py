@@ -39,8 +39,6 @@ def _is_of_member(key: bytes) -> bool:
 class History:
     """Two tables of rows: for clients' ids and for members' ids. The methods are those of ``Invocations``."""
 
-    __slots__ = ("_clients", "_members")
-
     def __init__(self) -> None:
         self._clients = Invocations()
         self._members = Invocations(MEMBER_WINDOW_MS, MEMBER_GENERATION_MS)

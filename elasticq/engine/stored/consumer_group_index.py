@@ -77,19 +77,6 @@ class Groups:
     - orphans: Deleted groups that still have rows, which further steps delete.
     """
 
-    __slots__ = (
-        "_by_prefix",
-        "_by_queue",
-        "_deadlines",
-        "_names",
-        "assignments",
-        "by_number",
-        "consumers",
-        "dirty",
-        "names",
-        "orphans",
-    )
-
     def __init__(self, names: QueueNames[Any]) -> None:
         self._names = names
         self.by_number: dict[int, Group] = {}

@@ -9,8 +9,6 @@ from elasticq.engine.stored.redrive_policies import Redrive
 class DeadLetterSources:
     """The queues with a redrive policy. The targets need not exist."""
 
-    __slots__ = ("_names", "_targets")
-
     def __init__(self) -> None:
         self._names: QueueNames[Key] = QueueNames()  # keys: the target's path and the source's name
         self._targets: dict[Key, str] = {}  # target's path by source

@@ -64,8 +64,6 @@ class _Recent:
     again; compiled, it stores numbers without an object for each.
     """
 
-    __slots__ = ("handles", "ids")
-
     def __init__(self) -> None:
         self.ids = [_NO_ID] * RECENT_MAX
         self.handles: dict[str, Receipt] = {}
@@ -91,8 +89,6 @@ def next_delivery_number(last: int, term: int) -> int:
 
 class Identity:
     """The factory and parser of ids, with the cluster's MAC key."""
-
-    __slots__ = ("_begin_handle", "_begin_message", "_recent", "_token_key")
 
     def __init__(self, mac_key: bytes) -> None:
         handle_key = blake2b(b"receipt-handle", key=mac_key, digest_size=32).digest()

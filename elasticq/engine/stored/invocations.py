@@ -42,8 +42,6 @@ TOO_MANY: Final = "Too many calls in the last 300 seconds; try again later."
 
 
 class _Generation:
-    __slots__ = ("count", "details", "details_bytes", "pages", "queue_ids", "queue_numbers", "used")
-
     def __init__(self) -> None:
         self.pages = [_NO_ROWS] * (BUCKETS // PAGE_BUCKETS)
         self.used = array("H")  # the numbers of the buckets that are not None, to read all rows
@@ -96,8 +94,6 @@ def _without(bucket: bytes, row_at: int) -> bytes:
 
 class Invocations:
     """The rows of the last INVOCATION_WINDOW_MS by entry time. With a window of 0, the rows until their own time."""
-
-    __slots__ = ("_generation_ms", "_generations", "_newest_ms", "_window_ms", "count", "details_bytes")
 
     def __init__(self, window_ms: int = INVOCATION_WINDOW_MS, generation_ms: int = GENERATION_MS) -> None:
         self._window_ms = window_ms

@@ -18,8 +18,6 @@ class QueueNames(dict[Key, Queue]):
     ``follower`` is called with each key and its new value; None: the key was deleted.
     """
 
-    __slots__ = ("_ordered", "follower")
-
     def __init__(self) -> None:
         super().__init__()
         self._ordered: list[Key] | None = None

@@ -137,8 +137,6 @@ class Topic:
 class Topics:
     """All topics and subscriptions of a state."""
 
-    __slots__ = ("_by_owner", "_numbers", "by_key", "by_number", "names", "orphans", "pending", "pushed")
-
     def __init__(self) -> None:
         self.by_number: dict[int, Topic] = {}
         self.names: QueueNames[Topic] = QueueNames()

@@ -22,8 +22,6 @@ class Authenticator:
     now_s: the wall clock in seconds, which the owner sets once a second.
     """
 
-    __slots__ = ("_callers", "_services", "_verifier", "is_strict", "now_s")
-
     def __init__(
         self, keys: Iterable[Key], callers: Callers, now_s: int, *, is_strict: bool, services: Services = SERVICES
     ) -> None:

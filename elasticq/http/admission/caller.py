@@ -24,8 +24,6 @@ class Callers:
     own_region: ``node.region``. The owner of its queues is the plain account. Empty if all regions share their queues.
     """
 
-    __slots__ = ("_anonymous", "_default_account", "_known", "_logged_regions", "_own_region")
-
     def __init__(self, default_account: str, own_region: str = "") -> None:
         self._default_account = default_account
         self._own_region = own_region

@@ -51,8 +51,6 @@ class RequestLog:
     everything: whether fast and successful requests must be reported, too.
     """
 
-    __slots__ = ("_dropped", "_lines", "_observer", "_requests", "everything")
-
     def __init__(self, requests: Requests = "failed", observer: Observer | None = None) -> None:
         self._requests = requests
         self._observer = observer

@@ -17,8 +17,6 @@ PLACES_MAX: Final = 64
 class Failures:
     """The places that one logger has logged, and when."""
 
-    __slots__ = ("_clock", "_logged")
-
     def __init__(self, clock: Clock = boot_ms) -> None:
         self._clock = clock
         self._logged: dict[tuple[str, str, int], tuple[int, int]] = {}  # when logged, and how often not logged since

@@ -191,8 +191,6 @@ def _index_of(names: list[bytes], name: bytes) -> int:
 class HeadReader:
     """A reader of heads, with a memory of lines and heads. One serves all connections of a port."""
 
-    __slots__ = ("_fact", "_heads", "_paths", "_template_count", "_templates", "_unmatched_count")
-
     def __init__(
         self,
         public_url: str = "",

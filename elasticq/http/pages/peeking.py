@@ -93,8 +93,6 @@ class Listing:
     region: the region in the path; empty if the path names none, which means the caller's region.
     """
 
-    __slots__ = ("is_delayed_shown", "is_invisible_shown", "queue_url", "region")
-
     def __init__(self, path: str, members: dict[str, str], action: str) -> None:
         if action not in ("", "ReceiveMessage"):
             raise InvalidRequest("This endpoint only accepts ReceiveMessage calls")

@@ -42,8 +42,6 @@ NEVER_S: Final = 100_000_000
 class SlowPath:
     """The aiohttp server: it makes protocols for connections, and answers their requests."""
 
-    __slots__ = ("_context", "_server")
-
     def __init__(self, context: ServerContext) -> None:
         self._context = context
         self._server = web.Server(

@@ -13,8 +13,6 @@ from elasticq.replication.replica import CANDIDATE, MASTER, Replica
 class EventLog:
     """The log lines of the cluster, which it adds to ``effects.news``."""
 
-    __slots__ = ("_cluster", "_effects", "_is_read_only", "_learners", "_master", "_members", "_replica", "_voters")
-
     def __init__(self, replica: Replica, members: Members, effects: Effects) -> None:
         self._replica = replica
         self._members = members

@@ -19,19 +19,6 @@ from elasticq.replication.replica import MASTER, Replica
 class StatusReport:
     """The status of one member, read from the parts of its node. It changes none of them."""
 
-    __slots__ = (
-        "_clock",
-        "_digests",
-        "_executor",
-        "_forwarder",
-        "_journal",
-        "_leadership",
-        "_members",
-        "_replica",
-        "_set_aside",
-        "_state",
-    )
-
     def __init__(
         self,
         state: State,

@@ -32,17 +32,6 @@ class SendBackpressure:
     ``full_reason`` is the reason why the disk takes no more messages. It is None while the disk has space.
     """
 
-    __slots__ = (
-        "_bytes_max",
-        "_content_cache",
-        "_held_bytes",
-        "_replies",
-        "_state",
-        "full_reason",
-        "held",
-        "is_watching",
-    )
-
     def __init__(self, state: State, content_cache: ContentCache, replies: list[Reply], memory_bytes_max: int) -> None:
         """Create it without waiting sends.
 

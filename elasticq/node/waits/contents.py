@@ -14,8 +14,6 @@ class ContentWaits:
     ``count`` is the number of both together.
     """
 
-    __slots__ = ("_queues", "_ready", "_waiting", "count")
-
     def __init__(self) -> None:
         self._waiting: dict[int, dict[Ticket, Call]] = {}
         self._ready: dict[Ticket, Call] = {}

@@ -30,8 +30,6 @@ class WaitingHeartbeat:
 class Heartbeats:
     """The waiting heartbeats, at most one for each consumer. Deadlines are in ms of the boot clock."""
 
-    __slots__ = ("_by_consumer", "_by_ticket", "_deadlines", "_number", "count")
-
     def __init__(self) -> None:
         self._by_consumer: dict[int, WaitingHeartbeat] = {}
         self._by_ticket: dict[Ticket, WaitingHeartbeat] = {}

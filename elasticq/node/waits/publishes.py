@@ -18,8 +18,6 @@ class Matchings:
     Up to BEGUN_MAX of them have begun, and these take turns. The others wait until one of these ends.
     """
 
-    __slots__ = ("_begun", "_later")
-
     def __init__(self) -> None:
         self._begun: deque[tuple[Call, Ticket, Matching]] = deque()
         self._later: deque[tuple[Call, Ticket]] = deque()

@@ -21,8 +21,6 @@ class Undecided:
     is_for_all: sends to standard queues wait for every voter, and their answers have deadlines of their own.
     """
 
-    __slots__ = ("_is_for_all", "_waiting")
-
     def __init__(self, *, is_for_all: bool = False) -> None:
         self._is_for_all = is_for_all
         self._waiting: list[tuple[HeldCall, Pending]] = []

@@ -61,18 +61,6 @@ class Waiters:
     _leased: how many receives wait for a partition under a lease.
     """
 
-    __slots__ = (
-        "_by_invocation",
-        "_by_queue",
-        "_by_ticket",
-        "_deadlines",
-        "_due_at",
-        "_dues",
-        "_leased",
-        "_number",
-        "count",
-    )
-
     def __init__(self) -> None:
         self._by_queue: dict[int, dict[int, dict[int, Waiter]]] = {}
         self._by_ticket: dict[Ticket, Waiter] = {}

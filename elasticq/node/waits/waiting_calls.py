@@ -48,18 +48,6 @@ class WaitingCalls:
         no effect wait, and only for ``read_wait_ms``, as reads always do.
     """
 
-    __slots__ = (
-        "_by_ticket",
-        "_bytes",
-        "_deadlines",
-        "_number",
-        "_read_wait_ms",
-        "_state",
-        "_wait_s_max",
-        "_waiting",
-        "hold_ms",
-    )
-
     def __init__(self, state: State | None, hold_ms: int, read_wait_ms: int, wait_s_max: int = WAIT_S_MAX) -> None:
         self.hold_ms = hold_ms
         self._wait_s_max = wait_s_max

@@ -29,8 +29,6 @@ class End(NamedTuple):
 class LogEnd:
     """The file log.end; used by one thread at a time."""
 
-    __slots__ = ("_descriptor", "_path", "_told")
-
     def __init__(self, path: Path) -> None:
         self._path = path
         self._descriptor = -1

@@ -16,8 +16,6 @@ FULL: Final = "The disk is full: messages can be received and deleted, but not s
 class Reserve:
     """The reserve file; used by one thread."""
 
-    __slots__ = ("_path", "is_full", "is_held", "size_bytes")
-
     def __init__(self, path: Path, size_bytes: int) -> None:
         self._path = path
         self.size_bytes = size_bytes

@@ -74,8 +74,6 @@ class Repaired(NamedTuple):
 class Segment:
     """One segment file. top_index: the highest index of its entries, including those truncated later; 0 without any."""
 
-    __slots__ = ("name", "number", "top_index")
-
     def __init__(self, number: int, top_index: int = 0) -> None:
         self.name = segment_name(number)
         self.number = number
@@ -87,8 +85,6 @@ class Position:
 
     top_index: as in the last Segment.
     """
-
-    __slots__ = ("crc", "end_bytes", "last_index", "top_index", "vote")
 
     def __init__(self, end_bytes: int, crc: int, vote: Vote = NOBODY, last_index: int = 0, top_index: int = 0) -> None:
         self.end_bytes = end_bytes
@@ -121,18 +117,6 @@ class SegmentLog:
     After a failed sync or a failed cut, this and every later call raises SyncFailed. After any other OSError, such as
     that of a full disk, the log is unchanged, and the caller may repeat the call.
     """
-
-    __slots__ = (
-        "_at",
-        "_failure",
-        "_files",
-        "_frame_bytes",
-        "_lazy_sync",
-        "_segment_bytes",
-        "_segments",
-        "_unsynced",
-        "torn_bytes",
-    )
 
     def __init__(
         self,

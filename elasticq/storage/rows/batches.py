@@ -71,8 +71,6 @@ def has_much_free(tables: Tables, *, is_idle: bool) -> bool:
 class PendingBatch:
     """The builder of one batch. It marks what it took as written: not pending, not stale, nothing to reclaim."""
 
-    __slots__ = ("_rows", "_tables", "_taken", "_updates")
-
     def __init__(self, tables: Tables, taken: Base) -> None:
         self._tables = tables
         self._taken = taken

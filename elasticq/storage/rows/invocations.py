@@ -18,8 +18,6 @@ class InvocationTable:
     over. last_number: the number of the newest row.
     """
 
-    __slots__ = ("_gone", "_recorded", "_sent_ids", "last_number")
-
     def __init__(self) -> None:
         self.last_number = 0
         self._recorded: dict[bytes, InvocationRecorded] = {}

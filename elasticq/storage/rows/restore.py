@@ -82,8 +82,6 @@ class _ByQueue:
 class Restore:
     """One load of the rows. It fills ``tables`` while the caller reads ``mutations``, which restore the state."""
 
-    __slots__ = ("_applied", "_connection", "_tables", "base")
-
     def __init__(self, connection: sqlite3.Connection, tables: Tables) -> None:
         self._connection = connection
         self._tables = tables

@@ -27,8 +27,6 @@ class SmallTable:
     count: the number of rows after all taken changes.
     """
 
-    __slots__ = ("_decode", "_drop", "_held", "_members", "_pending", "_select", "count", "put", "table")
-
     def __init__(self, table: Table) -> None:
         columns = table.columns()
         self.table = table
