@@ -13,16 +13,14 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import measure
 
-ROOT = Path(__file__).resolve().parents[2]
-LISTENING = re.compile(r"listening on http://\S+:(\d+)")
 HANDLE = re.compile(rb'"ReceiptHandle":"([^"]+)"')
 CONNECTIONS = 16
 QUEUES = 20
@@ -32,7 +30,6 @@ IN_FLIGHT_MAX = 120_000
 HIDE_S = 43_200
 TIMEOUT_S = 120
 SETTLE_S = 120
-SERVER_CORE, GENERATOR_CORE = 0, 1
 
 
 class Server:
@@ -43,25 +40,10 @@ class Server:
         self.start()
 
     def start(self) -> None:
-        command = [
-            sys.executable,
-            "-m",
-            "elasticq",
-            "server",
-            *self.storage,
-            "--port",
-            "0",
-            "--admin-port",
-            "0",
-        ]
-        self.process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-        measure.pin(self.process.pid, SERVER_CORE)
-        assert self.process.stdout
-        for line in self.process.stdout:
-            if match := LISTENING.search(line):
-                self.port = int(match.group(1))
-                return
-        raise SystemExit(f"the server ended before it listened: {self.process.wait()}")
+        command = measure.server_command(*self.storage)
+        self.process = subprocess.Popen(command, cwd=measure.ROOT, stdout=subprocess.PIPE, text=True)
+        measure.pin(self.process.pid, measure.SERVER_CORE)
+        self.port = urlsplit(measure.address(self.process)).port or 0
 
     def end(self, how: signal.Signals) -> None:
         self.process.send_signal(how)
@@ -337,6 +319,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def main(options: argparse.Namespace) -> None:
-    measure.pin(os.getpid(), GENERATOR_CORE)
+    measure.pin(os.getpid(), measure.GENERATOR_CORE)
     with tempfile.TemporaryDirectory(prefix="elasticq-deep-", dir=options.directory) as directory:
         run(options.messages, options.queues, Path(directory))

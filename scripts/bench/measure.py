@@ -1,8 +1,17 @@
-"""CPU time, memory and core of other processes, as the kernel counts them."""
+"""Servers to measure, and CPU time, memory and core of other processes, as the kernel counts them."""
 
 import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+ROOT = Path(__file__).resolve().parents[2]
+LISTENING = re.compile(r"(?:elasticq|echo) listening on (http://\S+)")
+ADMIN = re.compile(r"admin listening on (http://\S+)")
+SERVER_CORE, GENERATOR_CORE = 0, 1
 TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 PROC = Path("/") / "proc"
 
@@ -47,3 +56,43 @@ def pin(pid: int, core: int) -> bool:
         return False
     os.sched_setaffinity(pid, {core})
     return True
+
+
+def server_command(*options: str) -> list[str]:
+    """Return the command of a server on free ports."""
+    return [sys.executable, "-m", "elasticq", "server", *options, "--port", "0", "--admin-port", "0"]
+
+
+def address(process: subprocess.Popen[str], pattern: re.Pattern[str] = LISTENING) -> str:
+    """Return the URL that the server prints when it listens. Exit if the server ends before."""
+    assert process.stdout
+    for line in process.stdout:
+        if match := pattern.search(line):
+            return match[1]
+    raise SystemExit(f"the server ended before it listened: {process.wait()}")
+
+
+def stop(process: subprocess.Popen[str]) -> None:
+    """End a process within 10 s."""
+    process.terminate()
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+@contextmanager
+def serving(
+    command: list[str], cwd: Path = ROOT, environment: dict[str, str] | None = None, core: int | None = None
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Run a server, on one core if given; yield its process and its URL when it listens."""
+    process = subprocess.Popen(
+        command, cwd=cwd, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    try:
+        if core is not None:
+            pin(process.pid, core)
+        yield process, address(process)
+    finally:
+        stop(process)

@@ -7,20 +7,14 @@ rounds counts.
 """
 
 import argparse
-import re
 import statistics
-import subprocess
-import sys
 import time
-from pathlib import Path
 
-from measure import cpu_s
+from measure import cpu_s, server_command, serving
 
 from elasticq.client import UNSIGNED, Sqs
 
-ROOT = Path(__file__).resolve().parents[2]
 BODY = ("abcdefghijklmnopqrstuvwxyz012345" * 7)[:200]
-LISTENING = re.compile(r"elasticq listening on (http://\S+)")
 STEPS = ("send", "receive", "delete")
 
 
@@ -56,19 +50,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def main(options: argparse.Namespace) -> None:
-    command = [sys.executable, "-m", "elasticq", "server", "--memory", "--port", "0", "--admin-port", "0"]
-    server = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    assert server.stdout is not None
-    try:
-        endpoint = next(match[1] for line in server.stdout if (match := LISTENING.search(line)))
-        rounds: dict[int, list[dict[str, tuple[float, float]]]] = {10: [], 1_000: []}
-        with Sqs(endpoint, "us-east-1", UNSIGNED) as sqs:
-            for _ in range(options.rounds):
-                for page, measured in rounds.items():
-                    measured.append(run(sqs, server.pid, page, options.messages))
-    finally:
-        server.terminate()
-        server.wait()
+    rounds: dict[int, list[dict[str, tuple[float, float]]]] = {10: [], 1_000: []}
+    with serving(server_command("--memory")) as (server, endpoint), Sqs(endpoint, "us-east-1", UNSIGNED) as sqs:
+        for _ in range(options.rounds):
+            for page, measured in rounds.items():
+                measured.append(run(sqs, server.pid, page, options.messages))
     print(f"CPU us a message, median of {options.rounds} rounds of {options.messages:,} messages")
     print(f"{'step':<10}{'side':<8}{'of 10':>8}{'of 1,000':>10}{'ratio':>8}")
     for step in STEPS:

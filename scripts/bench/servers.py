@@ -32,15 +32,11 @@ import measure
 from elasticq import BUILD
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
-SQSLOAD_SOURCE = ROOT.parent / "shared" / "tools" / "sqsload"
-LISTENING = re.compile(r"listening on (http://\S+)")
-ADMIN = re.compile(r"admin listening on (http://\S+)")
+SQSLOAD_SOURCE = measure.ROOT.parent / "shared" / "tools" / "sqsload"
 PATHS = re.compile(r"^elasticq_http_(hot|slow)_requests_total (\S+)$", re.MULTILINE)
-SERVER = [sys.executable, "-m", "elasticq", "server", "--memory", "--port", "0", "--admin-port", "0"]
+SERVER = measure.server_command("--memory")
 CONNECTIONS = 16
 WAKE_PAIRS = 4
-SERVER_CORE, GENERATOR_CORE = 0, 1
 
 
 class Row(NamedTuple):
@@ -57,18 +53,7 @@ class Row(NamedTuple):
 DIRECTORY = "DIRECTORY"  # in a command: stands for a new directory, which is removed after the run
 SERVERS = {
     "elasticq": SERVER,
-    "durable": [
-        sys.executable,
-        "-m",
-        "elasticq",
-        "server",
-        "--data-dir",
-        DIRECTORY,
-        "--port",
-        "0",
-        "--admin-port",
-        "0",
-    ],
+    "durable": measure.server_command("--data-dir", DIRECTORY),
     "floor": [sys.executable, str(HERE / "echo.py"), "protocol"],
     "aiohttp": [sys.executable, str(HERE / "echo.py"), "aiohttp"],
 }
@@ -183,15 +168,6 @@ def build_generator(directory: Path) -> list[str]:
     return [sys.executable, str(HERE / "loadgen.py")]
 
 
-def address(process: subprocess.Popen[str], pattern: re.Pattern[str]) -> str:
-    """Return the URL that the server prints when it listens. Exit if the server ends before."""
-    assert process.stdout
-    for line in process.stdout:
-        if match := pattern.search(line):
-            return match.group(1)
-    raise SystemExit(f"the server ended before it listened: {process.wait()}")
-
-
 @contextmanager
 def running(command: list[str], way: Way) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """Run a server on its core; yield the process and its URL."""
@@ -202,14 +178,8 @@ def running(command: list[str], way: Way) -> Iterator[tuple[subprocess.Popen[str
     environment = {name: value for name, value in os.environ.items() if name != "ELASTICQ_PURE"} | dict(way.environment)
     with tempfile.TemporaryDirectory(prefix="elasticq-bench-") as directory:
         filled_in = [f"{directory}/data" if part == DIRECTORY else part for part in command]
-        process = subprocess.Popen(
-            filled_in, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        )
-        try:
-            measure.pin(process.pid, SERVER_CORE)
-            yield process, address(process, LISTENING)
-        finally:
-            stop(process)
+        with measure.serving(filled_in, environment=environment, core=measure.SERVER_CORE) as found:
+            yield found
 
 
 @contextmanager
@@ -233,11 +203,11 @@ def peer(way: Way) -> Iterator[tuple[subprocess.Popen[str], str]]:
             text=True,
         )
         try:
-            measure.pin(process.pid, SERVER_CORE)
+            measure.pin(process.pid, measure.SERVER_CORE)
             wait_until_it_takes(port, process)
             yield process, f"http://127.0.0.1:{port}"
         finally:
-            stop(process)
+            measure.stop(process)
 
 
 def wait_until_it_takes(port: int, process: subprocess.Popen[str]) -> None:
@@ -252,22 +222,13 @@ def wait_until_it_takes(port: int, process: subprocess.Popen[str]) -> None:
     raise SystemExit(f"{process.args} does not listen on port {port}")
 
 
-def stop(process: subprocess.Popen[str]) -> None:
-    process.terminate()
-    try:
-        process.wait(10)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-
-
 def load(generator: list[str], row: Row, url: str, pid: int, seconds: float) -> Figures:
     connections = WAKE_PAIRS if "wake" in row.flags else row.connections
     timing = ["-c", str(connections), "-d", f"{seconds}s", "-warm", "1s"]
     process = subprocess.Popen(
         [*generator, "-endpoint", url, "-pid", str(pid), *timing, *row.flags], stdout=subprocess.PIPE, text=True
     )
-    measure.pin(process.pid, GENERATOR_CORE)
+    measure.pin(process.pid, measure.GENERATOR_CORE)
     output, _ = process.communicate()
     if process.returncode:
         raise SystemExit(f"the generator failed at {row.title!r}")
@@ -328,7 +289,7 @@ def one_round(generator: list[str], seconds: float) -> tuple[dict[str, Figures],
     hot = slow = 0
     for way, name in [(each, name) for each in ways() for name in each.servers]:
         with running(SERVERS[name], way) as (process, url):
-            admin_url = address(process, ADMIN) if name in OWN and not way.peer else ""
+            admin_url = measure.address(process, measure.ADMIN) if name in OWN and not way.peer else ""
             if way.warm_s:
                 load(generator, WARMING, url, process.pid, way.warm_s)
             for row in (row for row in ROWS if row.server == name):
@@ -388,7 +349,10 @@ def main(options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as directory:
         own = [sys.executable, str(HERE / "loadgen.py")]
         generator = own if options.own_generator else build_generator(Path(directory))
-        pinned = hasattr(os, "sched_getaffinity") and {SERVER_CORE, GENERATOR_CORE} <= os.sched_getaffinity(0)
+        pinned = hasattr(os, "sched_getaffinity") and {
+            measure.SERVER_CORE,
+            measure.GENERATOR_CORE,
+        } <= os.sched_getaffinity(0)
         load_1 = os.getloadavg()[0]
         print(
             f"{Path(generator[-1]).name}, {CONNECTIONS} connections, 256 B, median of {options.runs}, "

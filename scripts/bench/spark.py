@@ -25,7 +25,6 @@ Goals: "ratio" and "small" with boto3 >= 0.85, with light >= 0.6; pages of 1,000
 import argparse
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -39,12 +38,10 @@ from elasticq.spark import consume, session
 from elasticq.spark.clients import Client, connect
 from elasticq.spark.options import Connection
 from elasticq.spark.pages import batching
+from scripts.bench.measure import ROOT, server_command, serving
+from scripts.bench.spark_floor import Floor
+from scripts.bench.spark_worker import CAUSES, VARIABLE
 
-ROOT = Path(__file__).resolve().parents[2]
-from scripts.bench.spark_floor import Floor  # noqa: E402
-from scripts.bench.spark_worker import CAUSES, VARIABLE  # noqa: E402
-
-LISTENING = re.compile(r"listening on (http://\S+)")
 TICKS_S = os.sysconf("SC_CLK_TCK")
 BODY = "x" * 200
 PARTITIONS = 2
@@ -378,12 +375,7 @@ def main(arguments: argparse.Namespace) -> int:
     keys = {"AWS_ACCESS_KEY_ID": "000000000000", "AWS_SECRET_ACCESS_KEY": "secret"}
     for name, value in keys.items():
         os.environ.setdefault(name, value)
-    command = [sys.executable, "-m", "elasticq", "server", "--memory", "--host", "127.0.0.1", "--port", "0"]
-    environment = os.environ | {"ELASTICQ_ADMIN__PORT": "0"}
-    server = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
-    try:
-        assert server.stdout is not None
-        endpoint = next(match.group(1) for line in server.stdout if (match := LISTENING.search(line)))
+    with serving(server_command("--memory")) as (_, endpoint):
         wanted = arguments.only.split(",")
         if jobs := [job for job in wanted if job in JOBS]:
             spark = session(master=f"local[{PARTITIONS}]", name="bench", spark_driver_memory="2g")
@@ -392,7 +384,4 @@ def main(arguments: argparse.Namespace) -> int:
             spark.stop()
         if "task" in wanted:
             run_tasks(endpoint, arguments.tasks, arguments.fresh_tasks, conf)
-    finally:
-        server.terminate()
-        server.wait()
     return 0

@@ -6,8 +6,6 @@ rounds counts. ``first`` unpacks the file, and ``warm`` finds it unpacked. The g
 
 import argparse
 import os
-import re
-import select
 import shutil
 import subprocess
 import sys
@@ -17,14 +15,12 @@ import urllib.request
 from pathlib import Path
 from typing import NamedTuple
 
-from measure import rss_bytes
+from measure import ADMIN, ROOT, address, rss_bytes, serving
 
-ROOT = Path(__file__).resolve().parents[2]
 ROUNDS = 5
 START_S = 120
 BARE = (sys.executable, "-I")
 FIRST_FACTOR_MAX, WARM_FACTOR_MAX, IDLE_RSS_MB_MAX = 4.0, 1.8, 72.0
-ADMIN = re.compile(rb"admin listening on (\S+)")
 
 
 class Cost(NamedTuple):
@@ -76,14 +72,8 @@ def _import_cost() -> Cost:
 def _start_cost(command: list[str], environment: dict[str, str], work: Path) -> Cost:
     """Return the cost until the server prints its port. Later imports do not count."""
     started_s = time.perf_counter()
-    process = subprocess.Popen(command, env=environment, cwd=work, stdout=subprocess.PIPE)
-    try:
-        _read_until(process, b"elasticq listening on")
-        wall_s = time.perf_counter() - started_s
-        return Cost(wall_s, _cpu_s(process.pid))
-    finally:
-        process.kill()
-        process.communicate()
+    with serving(command, work, environment) as (process, _):
+        return Cost(time.perf_counter() - started_s, _cpu_s(process.pid))
 
 
 def _cpu_s(pid: int) -> float:
@@ -91,35 +81,14 @@ def _cpu_s(pid: int) -> float:
     return sum(int(path.read_text().split()[0]) for path in Path(f"/proc/{pid}/task").glob("*/schedstat")) / 1e9
 
 
-def _read_until(process: "subprocess.Popen[bytes]", wanted: bytes) -> bytes:
-    """Return what the process prints up to the wanted bytes. Exit if it ends or takes longer than START_S."""
-    assert process.stdout is not None
-    printed = b""
-    until_s = time.monotonic() + START_S
-    while wanted not in printed:
-        if not select.select([process.stdout], [], [], max(0.0, until_s - time.monotonic()))[0]:
-            sys.exit(f"the server does not listen after {START_S} s")
-        more = os.read(process.stdout.fileno(), 4_096)
-        if not more:
-            sys.exit(f"the server ended with {process.wait()}")
-        printed += more
-    return printed
-
-
 def _idle_rss_bytes(command: list[str], environment: dict[str, str], work: Path) -> float:
     """Return the server's memory after the admin port has answered its pages, with all that they import."""
-    process = subprocess.Popen(command, env=environment, cwd=work, stdout=subprocess.PIPE)
-    try:
-        printed = _read_until(process, b"admin listening on")
-        while not (found := ADMIN.search(printed)) or not printed.endswith(b"\n"):
-            printed += _read_until(process, b"\n")
+    with serving(command, work, environment) as (process, _):
+        admin = address(process, ADMIN)
         for page in ("/ready", "/cluster", "/metrics"):
-            with urllib.request.urlopen(found[1].decode() + page, timeout=START_S) as answer:
+            with urllib.request.urlopen(f"{admin}{page}", timeout=START_S) as answer:
                 answer.read()
         return rss_bytes(process.pid)
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def _report(costs: dict[str, list[Cost]], rss: float) -> int:
