@@ -186,19 +186,6 @@ class MessageNotInflight(SenderError):
     code, json_type = _simple("MessageNotInflight")
 
 
-class InvalidIdFormat(SenderError):
-    """A deprecated error of the service model. AWS and elasticq answer ReceiptHandleIsInvalid instead."""
-
-    code, json_type = "InvalidIdFormat", "InvalidIdFormat"
-
-
-class InvalidSecurity(SenderError):
-    """The request is not signed, or not on a secure connection."""
-
-    code, json_type = "InvalidSecurity", "InvalidSecurity"
-    status = 403
-
-
 class AccessDenied(SenderError):
     """The queue's policy does not allow the call, or a web page may have sent it."""
 
@@ -234,50 +221,11 @@ class SignatureDoesNotMatch(SenderError):
     status = 403
 
 
-class KmsError(SenderError):
-    """Base of the errors of a key service. They never occur, because elasticq has no key service."""
-
-
-class KmsAccessDenied(KmsError):
-    code, json_type = "KMS.AccessDeniedException", "KmsAccessDenied"
-
-
-class KmsDisabled(KmsError):
-    code, json_type = "KMS.DisabledException", "KmsDisabled"
-
-
-class KmsInvalidKeyUsage(KmsError):
-    code, json_type = "KMS.InvalidKeyUsageException", "KmsInvalidKeyUsage"
-
-
-class KmsInvalidState(KmsError):
-    code, json_type = "KMS.InvalidStateException", "KmsInvalidState"
-
-
-class KmsNotFound(KmsError):
-    code, json_type = "KMS.NotFoundException", "KmsNotFound"
-
-
-class KmsOptInRequired(KmsError):
-    code, json_type = "KMS.OptInRequired", "KmsOptInRequired"
-
-
-class KmsThrottled(KmsError):
-    code, json_type = "KMS.ThrottlingException", "KmsThrottled"
-
-
 class RequestThrottled(SenderError):
     """The memory of recent calls is full. Senders must wait, because the server must recognise every retry."""
 
     code, json_type = "RequestThrottled", "RequestThrottled"
     status = 403
-
-
-class InvalidAddress(SenderError):
-    """The QueueUrl is malformed (seen: AWS answers 404 for a foreign path)."""
-
-    code, json_type = "InvalidAddress", "InvalidAddress"
-    status = 404
 
 
 class InvalidRequest(SenderError):

@@ -181,12 +181,12 @@ ERRORS: dict[str, Cause] = {
 ELSEWHERE = {
     "AWS.SimpleQueueService.PurgeQueueInProgress": "only with `sixty_second_rules`",
     "AWS.SimpleQueueService.QueueDeletedRecently": "only with `sixty_second_rules`",
-    "InvalidAddress": "a path that names no queue (404)",
     "RequestThrottled": "the bound of remembered SDK calls is reached",
 }
 NEVER = {
     "AWS.SimpleQueueService.MessageNotInflight": "AWS and elasticq answer InvalidParameterValue instead",
     "AWS.SimpleQueueService.UnsupportedOperation": "everything is supported",
+    "InvalidAddress": "a QueueUrl that names no queue is a QueueDoesNotExist",
     "InvalidIdFormat": "deprecated in the model; ReceiptHandleIsInvalid instead",
     "InvalidSecurity": "HTTP is allowed",
     "KMS.*": "there is no key service; any key id is stored",
