@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import ClassVar
 
 from msgspec import Struct
 
@@ -221,3 +222,20 @@ class Client(ABC):
             self.trace.note("done", self.name, event.outcome)
             self.workload.finished(event)
         running.done(result)
+
+
+class Periodic(Client):
+    """A client that acts again and again until the drain. pause_us: the bounds of the random pauses between."""
+
+    pause_us: ClassVar[tuple[int, int]]
+
+    def start(self) -> None:
+        self.scheduler.schedule(self.random.randint(*self.pause_us), self._turn)
+
+    def _turn(self) -> None:
+        if not self.workload.is_draining:
+            self.act()
+
+    @abstractmethod
+    def act(self) -> None:
+        """Make calls, and call ``start`` when they have ended."""

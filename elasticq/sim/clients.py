@@ -19,14 +19,12 @@ from elasticq.model.commands import (
     SendMessageBatchEntry,
 )
 from elasticq.model.results import ReceiveMessageResult, Result
-from elasticq.sim.client import Client
+from elasticq.sim.adjusters import PRIORITIES, Dispatcher, Prioritiser, Redriver, named
+from elasticq.sim.client import Client, Periodic
 from elasticq.sim.cluster import Cluster
-from elasticq.sim.dispatcher import Dispatcher
-from elasticq.sim.prioritiser import PRIORITIES, Prioritiser, named
 from elasticq.sim.process import TRUE_EPOCH_MS
 from elasticq.sim.queues import QUEUE_VISIBILITY_S, LoadQueue
 from elasticq.sim.reader import Reader, Shadow, handed_out
-from elasticq.sim.redriver import Redriver
 from elasticq.sim.workload import Workload
 
 SCHEDULED_SHARE, SCHEDULED_AHEAD_MS = 0.3, (-500, 6_000)
@@ -62,20 +60,17 @@ class Founder(Client):
         self.begin(queue.command(), event, lambda result: self._create(position + (result is not None)))
 
 
-class Producer(Client):
+class Producer(Periodic):
     """A producer of single messages and batches. Some have a delay, and some reuse a deduplication id."""
 
-    def start(self) -> None:
+    pause_us = THINK_US
+
+    def __init__(self, cluster: Cluster, workload: Workload, name: str) -> None:
+        super().__init__(cluster, workload, name)
         self.recent: dict[str, list[SentMessage]] = {}
         self.deliver_at: dict[str, MessageAttributeValue] = {}
-        self._think()
 
-    def _think(self) -> None:
-        self.scheduler.schedule(self.random.randint(*THINK_US), self._send)
-
-    def _send(self) -> None:
-        if self.workload.is_draining:
-            return
+    def act(self) -> None:
         queue = self.random.choice(self.workload.sources)
         count = self.random.randint(2, 4) if self.random.random() < 0.2 else 1
         stem = f"{self.name}-{self.number + 1}"
@@ -97,7 +92,7 @@ class Producer(Client):
             messages=messages,
             is_scheduled=bool(self.deliver_at),
         )
-        self.begin(self._command(queue, messages), event, lambda result: self._think())
+        self.begin(self._command(queue, messages), event, lambda result: self.start())
 
     def _time(self) -> dict[str, MessageAttributeValue]:
         """Return the attribute with a delivery time of messages, for a share of sends; else an empty dict."""
@@ -323,20 +318,22 @@ class Clients:
         readers = ("reader0", "reader1") if "leases" in features else ()
         self.readers: list[Client] = [Reader(cluster, workload, name) for name in readers]
         self.readers += [Shadow(cluster, workload, "shadow")] if readers else []
-        dead = [queue for queue in workload.queues if queue.source]
-        has_redriver = dead and "move_tasks" in features
-        self.redrivers = [Redriver(cluster, workload, "redriver", dead)] if has_redriver else []
-        urgent = [queue for queue in workload.queues if queue.has_priorities]
-        self.dispatchers = [Dispatcher(cluster, workload, "dispatcher")] if workload.has_schedules else []
-        self.prioritisers = [Prioritiser(cluster, workload, "prioritiser", urgent)] if urgent else []
+        has_dead = any(queue.source for queue in workload.queues)
+        has_priorities = any(queue.has_priorities for queue in workload.queues)
+        self.operators: list[Client] = []
+        if has_dead and "move_tasks" in features:
+            self.operators.append(Redriver(cluster, workload, "redriver"))
+        if has_priorities:
+            self.operators.append(Prioritiser(cluster, workload, "prioritiser"))
+        if workload.has_schedules:
+            self.operators.append(Dispatcher(cluster, workload, "dispatcher"))
 
     def start(self) -> None:
         """Create the queues, then start the other clients."""
         self.founder.start()
 
     def _begin(self) -> None:
-        operators = (*self.redrivers, *self.prioritisers, *self.dispatchers)
-        for client in (*self.producers, *self.consumers, *self.readers, *operators):
+        for client in (*self.producers, *self.consumers, *self.readers, *self.operators):
             client.start()
 
     @property

@@ -139,11 +139,8 @@ _PHASE_SHARE = 0.35  # share of faults that wait for a phase
 _FOCUS_SHARE = 0.3  # share of scenarios that use the faults and features that led to the rarest findings
 _FOCUS_KINDS = ("wipe", "transfer", "advance", "clock_jump")
 _FOCUS_FEATURES = ("leases", "fifo", "dead_letters", "move_tasks")
-_PRIORITIES_SHARE = 0.25
-_SHARES_SHARE = 0.2
-_SCHEDULES_SHARE = 0.2
-_GROUPS_SHARE = 0.2
-_PARTITIONS_SHARE = 0.3  # share of scenarios; only those with a FIFO queue get partitions
+_SHARES = {TOPICS: 0.2, PRIORITIES: 0.25, SHARES: 0.2, SCHEDULES: 0.2, GROUPS: 0.2, PARTITIONS: 0.3}
+"""The shares of scenarios with these features. Each has its own stream, so it does not change the others of a seed."""
 _MEMORY_BYTES = (0, 1_024, 65_536, 64 * 1_048_576)
 _IN_FLIGHT_ENTRIES = (1, 8, 4_096)
 _BATCH_BYTES = (1, 512, 1_048_576)
@@ -152,7 +149,6 @@ _BROKEN_LINK_MS = (180, 180, 180, 700)
 _NAMELESS_SHARES = (0.0, 0.0, 0.2, 0.6)
 _LOST_REPLY_SHARES = (0.0, 0.0, 0.05, 0.3)
 _EARLY_FROM_MS = 100
-_TOPICS_SHARE = 0.2  # drawn from its own stream, so it does not change the other features of a seed
 _PROXIES = (0, 0, 0, 0, 1, 2)
 _PROXY_FAULTS = (2, 5)
 
@@ -202,18 +198,9 @@ def scenario(
         features = _features(Random(f"{seed}/features"))
         if is_focused:
             features = tuple(each for each in FEATURES if each in features or each in _FOCUS_FEATURES)
-        if Random(f"{seed}/topics").random() < _TOPICS_SHARE:
-            features = (*features, TOPICS)
-        if Random(f"{seed}/priorities").random() < _PRIORITIES_SHARE:
-            features += (PRIORITIES,)
-        if Random(f"{seed}/shares").random() < _SHARES_SHARE:
-            features += (SHARES,)
-        if Random(f"{seed}/schedules").random() < _SCHEDULES_SHARE:
-            features += (SCHEDULES,)
-        if Random(f"{seed}/groups").random() < _GROUPS_SHARE:
-            features += (GROUPS,)
-        if Random(f"{seed}/partitions").random() < _PARTITIONS_SHARE and {"fifo", "all_fifo"}.intersection(features):
-            features += (PARTITIONS,)
+        features += tuple(name for name, share in _SHARES.items() if Random(f"{seed}/{name}").random() < share)
+        if PARTITIONS in features and not {"fifo", "all_fifo"}.intersection(features):
+            features = tuple(each for each in features if each != PARTITIONS)
     if not kinds:
         faults = _waiting(focus, faults, possible(features, members))
     beside = Random(f"{seed}/proxies")

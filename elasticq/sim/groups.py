@@ -20,7 +20,7 @@ from elasticq.model.group_commands import ElasticqDrainConsumer, ElasticqMoveRes
 from elasticq.model.group_results import GroupChangedResult
 from elasticq.model.results import Result
 from elasticq.node.outputs import Ticket
-from elasticq.sim.client import Client
+from elasticq.sim.client import Client, Periodic
 from elasticq.sim.cluster import Cluster
 from elasticq.sim.faults import LOAD_FROM_MS
 from elasticq.sim.group_consumer import Consumer
@@ -63,22 +63,20 @@ class Insisting(Client):
         self.begin(command, None, ended)
 
 
-class GroupProducer(Client):
+class GroupProducer(Periodic):
     """A producer for the queues of the group."""
+
+    pause_us = SEND_US
 
     def __init__(self, cluster: Cluster, workload: Workload, name: str, queues: list[str]) -> None:
         super().__init__(cluster, workload, name)
         self.queues = queues
 
-    def start(self) -> None:
-        self.scheduler.schedule(self.random.randint(*SEND_US), self._send)
-
-    def _send(self) -> None:
-        if not self.workload.is_draining:
-            queue = self.random.choice(self.queues)
-            group = str(self.random.randrange(FIFO_GROUPS)) if queue == STREAM else None
-            command = SendMessage(url_of(queue), f"{self.name}-{self.number}", message_group_id=group)
-            self.begin(command, None, lambda _: self.start())
+    def act(self) -> None:
+        queue = self.random.choice(self.queues)
+        group = str(self.random.randrange(FIFO_GROUPS)) if queue == STREAM else None
+        command = SendMessage(url_of(queue), f"{self.name}-{self.number}", message_group_id=group)
+        self.begin(command, None, lambda _: self.start())
 
 
 class GroupClients:

@@ -14,14 +14,14 @@ from typing import Any
 from msgspec.structs import replace
 
 from elasticq.node.orders import AddVoter, RemoveVoter, ReplaceVoter, TransferMastership
+from elasticq.sim.adjusters import Timekeeper
 from elasticq.sim.cluster import Cluster
 from elasticq.sim.faults import PHASE_PATIENCE_MS, Fault
 from elasticq.sim.member import Member
 from elasticq.sim.operator import Operator
 from elasticq.sim.phases import TWO_AT_ONCE, Met
 from elasticq.sim.process import Process
-from elasticq.sim.proxy_faults import crash_proxy, cuts_of_proxy, stop_proxy
-from elasticq.sim.timekeeper import Timekeeper
+from elasticq.sim.proxy import STOP_US
 
 ON_VOTE = ("crash_next_voter",)
 ON_APPEND = ("crash_appending_master", "isolate_appending_master")
@@ -74,10 +74,10 @@ class Injector:
             "crash_next_voter": self._arm,
             "crash_appending_master": self._arm,
             "isolate_appending_master": self._arm,
-            "crash_proxy": lambda fault: crash_proxy(self.cluster, fault, self._until),
-            "stop_proxy": lambda fault: stop_proxy(self.cluster, fault, self._until),
+            "crash_proxy": self._crash_proxy,
+            "stop_proxy": self._stop_proxy,
             "pause_proxy": lambda fault: self._pause(self.cluster.proxies[fault.member], fault),
-            "cut_proxy": lambda fault: self._cut(fault, cuts_of_proxy(self.cluster, fault)),
+            "cut_proxy": self._cut_proxy,
         }
 
     def start(self) -> None:
@@ -403,3 +403,26 @@ class Injector:
         to = self.cluster.members[fault.member]
         self.operator.try_once(TransferMastership(to.name if fault.amount else ""))
         return True
+
+    # --- proxies ----------------------------------------------------------------------
+
+    def _crash_proxy(self, fault: Fault) -> bool:
+        proxy = self.cluster.proxies[fault.member]
+        is_up = proxy.node is not None
+        proxy.crash()
+        self._until(fault, proxy.start)
+        return is_up
+
+    def _stop_proxy(self, fault: Fault) -> bool:
+        """Stop a proxy gracefully, and start it again after its process has surely ended."""
+        proxy = self.cluster.proxies[fault.member]
+        is_up = proxy.node is not None and not proxy.is_paused
+        proxy.stop()
+        self._until(fault, lambda: self.scheduler.schedule(STOP_US, proxy.start))
+        return is_up
+
+    def _cut_proxy(self, fault: Fault) -> bool:
+        """Cut a proxy, in both directions, from the member of the fault, or from all members."""
+        proxy, members = self.cluster.proxies[fault.member], self.cluster.members
+        others = members if fault.peer < 0 else [members[fault.peer]]
+        return self._cut(fault, [pair for each in others for pair in ((proxy.id, each.id), (each.id, proxy.id))])

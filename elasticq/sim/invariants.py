@@ -118,8 +118,7 @@ class Invariants:
 
     def installing(self, member: Member, copy: Copy) -> None:
         """Check that the snapshot is committed, and does not undo entries that the member reported as committed."""
-        node = member.node
-        assert node is not None
+        node = member.core
         replica = node.replica
         if copy.base.index < replica.commit_index:
             self._found(WENT_BACK, f"{member.name} installs {copy.base.index}, committed {replica.commit_index}")
@@ -132,8 +131,7 @@ class Invariants:
         self.compare_rows(member)
 
     def started(self, member: Member, vote: Vote) -> None:
-        node = member.node
-        assert node is not None
+        node = member.core
         term, shown = node.replica.term, self.term_shown.get(member.id, 0)
         if term < shown:
             self._found(TERM_FELL, f"{member.name} let out term {shown} and is in {term} after its restart")
@@ -183,8 +181,7 @@ class Invariants:
             known = self.entries[entry.index, entry.term] = entry
         if known is not entry and known != entry:
             self._found(LOG_MISMATCH, f"{member.name}: another entry at index {entry.index}, term {entry.term}")
-        node = member.node
-        assert node is not None
+        node = member.core
         if known is entry and node.replica.role == "master" and entry.term == node.replica.term:
             self._proposed(member, entry)
 
@@ -231,8 +228,7 @@ class Invariants:
 
         Then the majorities of adjacent configurations always have a common member.
         """
-        node = member.node
-        assert node is not None
+        node = member.core
         named = node.replica.membership._named
         at = next(at for at, (index, _) in enumerate(named) if index == entry.index)
         if at == 0:
@@ -247,8 +243,7 @@ class Invariants:
 
     def _record_place(self, member: Member, identity: tuple[str, *tuple[int, ...]], place: tuple[int, int]) -> None:
         """Record the entry in which an id or a receipt handle was created."""
-        node = member.node
-        assert node is not None
+        node = member.core
         match identity:
             case "message", queue_id, sequence:
                 self.made_at[node.state.identity.message_id(queue_id, sequence)] = place
@@ -257,8 +252,7 @@ class Invariants:
 
     @staticmethod
     def _before(member: Member, entry: Entry) -> Entry | None:
-        node = member.node
-        assert node is not None
+        node = member.core
         log = node.replica.log
         return log.entry(entry.index - 1) if entry.index > log.first_index else None
 
@@ -290,8 +284,7 @@ class Invariants:
 
     def decided(self, member: Member, vote: VoteReply) -> None:
         """Check that no voter votes for a shorter log. The frame is sent later, when its own log may be longer."""
-        node = member.node
-        assert node is not None
+        node = member.core
         log = node.replica.log
         own, asked = (log.last_term, log.last_index), self.candidacies.get((vote.to, vote.term))
         if vote.granted and node.replica.wanted is not None:
@@ -311,8 +304,7 @@ class Invariants:
         self.repeats.replied(member.name, reply.ticket, outcome)
         if isinstance(outcome, ServiceUnavailable):
             return
-        node = member.node
-        assert node is not None
+        node = member.core
         identities = _ids_in_answer(outcome)
         is_send = _is_standard_send(outcome)
         if reply.index and not (is_send and self._mode != "majority"):
@@ -350,8 +342,7 @@ class Invariants:
         index, term = place
         if mode == "async" or (term is not None and mode != "all" and self._is_committed(index, term)):
             return
-        node = member.node
-        assert node is not None
+        node = member.core
         master = self.cluster.master  # the answering member may not know the newest voters
         voters = set((node if master is None or master.node is None else master.node).replica.voters)
         if mode == "one":  # the master counts the newest voters in its log, committed or not
@@ -413,8 +404,7 @@ class Invariants:
     # --- steps ------------------------------------------------------------------
 
     def stepped(self, member: Member) -> None:
-        node = member.node
-        assert node is not None
+        node = member.core
         replica, seen = node.replica, self.seen[member.name]
         if replica.term != seen.term:
             if replica.term < seen.term:
@@ -448,8 +438,7 @@ class Invariants:
         return len(able) < membership.quorum
 
     def _became_master(self, member: Member) -> None:
-        node = member.node
-        assert node is not None
+        node = member.core
         replica, term = node.replica, node.replica.term
         self.elections += 1
         self.trace.note("master", member.name, term)
@@ -468,8 +457,7 @@ class Invariants:
 
     def _check_clock(self, member: Member) -> None:
         """Check a new master's clock. It may be ahead of the last master's only if its voters never heard that one."""
-        node = member.node
-        assert node is not None
+        node = member.core
         ahead_ms = node.clock.reading(member.boot_ms)[1] - TRUE_EPOCH_MS - self.scheduler.now_us // 1_000
         linked_term, _ = max(node.replica.election.votes.values())
         slowest_ms = ahead_ms
@@ -491,8 +479,7 @@ class Invariants:
         )
 
     def _commit_moved(self, member: Member, seen: _Seen) -> None:
-        node = member.node
-        assert node is not None
+        node = member.core
         replica, log = node.replica, node.replica.log
         if replica.commit_index < seen.commit_index:
             self._found(COMMIT_FELL, f"{member.name}: from {seen.commit_index} to {replica.commit_index}")
@@ -517,8 +504,7 @@ class Invariants:
 
         Called sometimes during the run, and at its end.
         """
-        node = member.node
-        assert node is not None
+        node = member.core
         index = node.applied_index
         term = node.replica.log.term_at(index)
         if term is None or node.journal.is_open:  # while an entry is open, the state is ahead of any index

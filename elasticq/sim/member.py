@@ -227,14 +227,11 @@ class Member(Process[Node]):
 
         The new node takes over the links and the calls that the old node held. Other waiting calls are answered.
         """
-        old = self.node
-        assert old is not None
+        old = self.core
         self.observer.judge.installing(self, copy)
         held = old.retire(self.boot_ms)
         self.observer.judge.discarded(self, old.effects.discarded)
-        replies = old.effects.replies.copy()
-        for reply in replies:
-            self._release(reply)
+        self._release_all(old.effects.replies)
         linked = old.members.linked_peers
         self._begin(self.disk.install(copy, old.vote))
         for peer in linked:
@@ -325,10 +322,7 @@ class Member(Process[Node]):
             self._transmit(self.gate.add(frames))
             if self.node is not node:
                 return
-        replies = effects.replies.copy()
-        effects.replies.clear()
-        for reply in replies:
-            self._release(reply)
+        self._release_all(effects.replies)
         effects.news.clear()
         if effects.discarded:
             self.observer.judge.discarded(self, effects.discarded)

@@ -77,6 +77,12 @@ class Process(ABC, Generic[Core]):
         self.ticked_us = -1
 
     @property
+    def core(self) -> Core:
+        """Return the node. The process must be running."""
+        assert self.node is not None
+        return self.node
+
+    @property
     def boot_ms(self) -> int:
         return (self.scheduler.now_us + self.boot_offset_us) // 1_000
 
@@ -149,8 +155,7 @@ class Process(ABC, Generic[Core]):
         """Pass a frame of another process to the node."""
 
     def introduce(self) -> Peer:
-        assert self.node is not None
-        return self.node.introduce()
+        return self.core.introduce()
 
     def request(self, client: Caller, ticket: Ticket, call: Call) -> None:
         """Submit a client's attempt. A process that is down refuses the connection."""
@@ -174,6 +179,13 @@ class Process(ABC, Generic[Core]):
     @abstractmethod
     def _report_reply(self, reply: Reply, outcome: Result | SqsError) -> None:
         """Report a reply to the checks of the run."""
+
+    def _release_all(self, replies: list[Reply]) -> None:
+        """Send the node's replies, and empty the list."""
+        released = replies.copy()
+        replies.clear()
+        for reply in released:
+            self._release(reply)
 
     def _release(self, reply: Reply) -> None:
         asker = self.tickets.pop(reply.ticket, None)

@@ -94,9 +94,6 @@ class ProxyProcess(Process[Proxy]):
         effects.frames.clear()
         for frame in frames:
             self.network.send(self.id, frame.to, frame.data)
-        replies = effects.replies.copy()
-        effects.replies.clear()
-        for reply in replies:
-            self._release(reply)
+        self._release_all(effects.replies)
         effects.news.clear()
         self._arm(effects.wake_at_ms)

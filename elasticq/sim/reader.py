@@ -14,7 +14,7 @@ from typing import Final, Literal
 from elasticq.checks.history import HandedOut, LeaseChange, Receive
 from elasticq.model.commands import ChangeMessageVisibility, Command, DeleteMessage, ReceiveMessage
 from elasticq.model.results import ReceivedMessage, ReceiveMessageResult, Result
-from elasticq.sim.client import Client, Done
+from elasticq.sim.client import Client, Done, Periodic
 from elasticq.sim.cluster import Cluster
 from elasticq.sim.workload import LeasedCall, Workload
 
@@ -174,15 +174,12 @@ class Reader(LeaseClient):
             self.scheduler.schedule(self.random.randint(*PAUSE_US), self.start)
 
 
-class Shadow(LeaseClient):
+class Shadow(Periodic, LeaseClient):
     """A client that repeats the newest call of a reader, like a task that runs twice."""
 
-    def start(self) -> None:
-        self.scheduler.schedule(self.random.randint(*SHADOW_PAUSE_US), self._ask)
+    pause_us = SHADOW_PAUSE_US
 
-    def _ask(self) -> None:
-        if self.workload.is_draining:
-            return
+    def act(self) -> None:
         if self.workload.leased is None:
             self.start()
         else:

@@ -20,7 +20,7 @@ from elasticq.model.names import DEFAULT_ACCOUNT, DEFAULT_REGION, queue_arn, top
 from elasticq.model.results import Result
 from elasticq.model.topic_commands import CreateTopic, Publish, SetSubscriptionAttributes, Subscribe, Unsubscribe
 from elasticq.model.topic_results import PublishResult, SubscribeResult
-from elasticq.sim.client import Client
+from elasticq.sim.client import Client, Periodic
 from elasticq.sim.cluster import Cluster
 from elasticq.sim.member import Member
 from elasticq.sim.queues import TOPICS
@@ -66,30 +66,23 @@ class Record(Struct):
     subscriptions: list[Changed] = field(default_factory=list)
 
 
-class TopicClient(Client):
-    def __init__(self, cluster: Cluster, workload: Workload, name: str, record: Record) -> None:
-        super().__init__(cluster, workload, name)
-        self.record = record
+def insist(client: Client, command: Command, done: Callable[[Result], None]) -> None:
+    """Repeat a call of ``client`` until it gets a result, then call ``done`` with it."""
 
-    def insist(self, command: Command, done: Callable[[Result], None]) -> None:
-        """Repeat a call until it gets a result, then call ``done`` with it."""
+    def ended(result: Result | None) -> None:
+        if result is None:
+            insist(client, command, done)
+        else:
+            done(result)
 
-        def ended(result: Result | None) -> None:
-            if result is None:
-                self.insist(command, done)
-            else:
-                done(result)
-
-        self.begin(command, None, ended)
+    client.begin(command, None, ended)
 
 
-class TopicFounder(TopicClient):
+class TopicFounder(Client):
     """The client that creates queues, topics and subscriptions one by one, then starts the others."""
 
-    def __init__(
-        self, cluster: Cluster, workload: Workload, name: str, record: Record, then: Callable[[dict[str, str]], None]
-    ) -> None:
-        super().__init__(cluster, workload, name, record)
+    def __init__(self, cluster: Cluster, workload: Workload, name: str, then: Callable[[dict[str, str]], None]) -> None:
+        super().__init__(cluster, workload, name)
         self.then = then
         self.arns: dict[str, str] = {}
 
@@ -104,7 +97,7 @@ class TopicFounder(TopicClient):
             self.then(self.arns)
             return
         (name, command), *others = commands
-        self.insist(command, partial(self._made, name, others))
+        insist(self, command, partial(self._made, name, others))
 
     def _made(self, name: str, others: list[tuple[str, Command]], result: Result) -> None:
         if isinstance(result, SubscribeResult):
@@ -120,17 +113,26 @@ def subscribing(queue: str) -> Subscribe:
     return Subscribe(_arn(queue.rstrip("0123456789")), "sqs", endpoint, attributes)
 
 
+def filtering(arn: str, is_on: bool) -> Command:
+    return SetSubscriptionAttributes(arn, "FilterPolicy", WIDE if is_on else NARROW)
+
+
+def resubscribing(arn: str, is_on: bool) -> Command:
+    return subscribing(CHANGING) if is_on else Unsubscribe(arn)
+
+
 def _arn(topic: str) -> str:
     return topic_arn(DEFAULT_REGION, DEFAULT_ACCOUNT, topic)
 
 
-class Publisher(TopicClient):
-    def start(self) -> None:
-        self.scheduler.schedule(self.random.randint(*PUBLISH_US), self._publish)
+class Publisher(Periodic):
+    pause_us = PUBLISH_US
 
-    def _publish(self) -> None:
-        if self.workload.is_draining:
-            return
+    def __init__(self, cluster: Cluster, workload: Workload, name: str, record: Record) -> None:
+        super().__init__(cluster, workload, name)
+        self.record = record
+
+    def act(self) -> None:
         topic = self.random.choice(tuple(QUEUES))
         made = Published(topic, f"{self.name}-{self.number}", self.random.choice("01"), self.scheduler.now_us)
         self.record.published.append(made)
@@ -145,52 +147,37 @@ class Publisher(TopicClient):
         self.start()
 
 
-class Filterer(TopicClient):
-    """The client that switches the filter of one subscription between narrow and wide."""
+class Changer(Periodic):
+    """A client that changes one subscription again and again.
 
-    def __init__(self, cluster: Cluster, workload: Workload, name: str, record: Record, arn: str) -> None:
-        super().__init__(cluster, workload, name, record)
-        self.arn = arn
-        self.is_wide = True
+    changes: its record. command: returns the change of the subscription ``arn`` to a state of ``Changed.is_on``.
+    """
 
-    def start(self) -> None:
-        self.scheduler.schedule(self.random.randint(*CHANGE_US), self._change)
+    pause_us = CHANGE_US
 
-    def _change(self) -> None:
-        if self.workload.is_draining:
-            return
-        self.is_wide = not self.is_wide
-        change = Changed(self.is_wide, self.scheduler.now_us)
-        self.record.filters.append(change)
-        policy = WIDE if self.is_wide else NARROW
-        self.insist(SetSubscriptionAttributes(self.arn, "FilterPolicy", policy), partial(self._changed, change))
+    def __init__(
+        self,
+        cluster: Cluster,
+        workload: Workload,
+        name: str,
+        changes: list[Changed],
+        arn: str,
+        command: Callable[[str, bool], Command],
+    ) -> None:
+        super().__init__(cluster, workload, name)
+        self.changes, self.arn, self.command = changes, arn, command
+        self.is_on = True
 
-    def _changed(self, change: Changed, result: Result) -> None:
-        change.complete_us = self.scheduler.now_us
-        self.start()
-
-
-class Subscriber(TopicClient):
-    """The client that deletes one subscription and makes it again, repeatedly."""
-
-    def __init__(self, cluster: Cluster, workload: Workload, name: str, record: Record, arn: str) -> None:
-        super().__init__(cluster, workload, name, record)
-        self.arn = arn
-
-    def start(self) -> None:
-        self.scheduler.schedule(self.random.randint(*CHANGE_US), self._change)
-
-    def _change(self) -> None:
-        if self.workload.is_draining:
-            return
-        change = Changed(not self.arn, self.scheduler.now_us)
-        self.record.subscriptions.append(change)
-        command = Unsubscribe(self.arn) if self.arn else subscribing(CHANGING)
-        self.insist(command, partial(self._changed, change))
+    def act(self) -> None:
+        self.is_on = not self.is_on
+        change = Changed(self.is_on, self.scheduler.now_us)
+        self.changes.append(change)
+        insist(self, self.command(self.arn, self.is_on), partial(self._changed, change))
 
     def _changed(self, change: Changed, result: Result) -> None:
         change.complete_us = self.scheduler.now_us
-        self.arn = result.subscription_arn if isinstance(result, SubscribeResult) else ""
+        if isinstance(result, SubscribeResult):
+            self.arn = result.subscription_arn
         self.start()
 
 
@@ -205,16 +192,14 @@ class TopicClients:
 
     def start(self) -> None:
         if self.is_there:
-            TopicFounder(self.cluster, self.workload, "topic-founder", self.record, self._begin).start()
+            TopicFounder(self.cluster, self.workload, "topic-founder", self._begin).start()
 
     def _begin(self, arns: dict[str, str]) -> None:
         cluster, workload, record = self.cluster, self.workload, self.record
-        clients: list[TopicClient] = [
-            Publisher(cluster, workload, f"publisher{number}", record) for number in range(PUBLISHERS)
-        ]
-        clients.append(Filterer(cluster, workload, "filterer", record, arns[FILTERED]))
-        clients.append(Subscriber(cluster, workload, "subscriber", record, arns[CHANGING]))
-        for client in clients:
+        publishers = [Publisher(cluster, workload, f"publisher{number}", record) for number in range(PUBLISHERS)]
+        filterer = Changer(cluster, workload, "filterer", record.filters, arns[FILTERED], filtering)
+        subscriber = Changer(cluster, workload, "subscriber", record.subscriptions, arns[CHANGING], resubscribing)
+        for client in (*publishers, filterer, subscriber):
             client.start()
 
     # --- the check ------------------------------------------------------------------
@@ -223,8 +208,7 @@ class TopicClients:
         """Check the contents of the queues at the end of a run. member: the master."""
         if not self.is_there or not self.record.published:
             return
-        node = member.node
-        assert node is not None
+        node = member.core
         if node.state.publishes:
             self._found(STUCK, f"{len(node.state.publishes)} publishes are not delivered at the end")
             return
@@ -277,8 +261,7 @@ def _state_during(changes: list[Changed], publish: Published) -> bool | None:
 
 def _bodies(member: Member, name: str) -> Counter[str]:
     """Return how often each body is in a queue, in memory or on the member's disk."""
-    node = member.node
-    assert node is not None
+    node = member.core
     queue = node.state.queue(DEFAULT_ACCOUNT, name)
     found = dict(queue.contents)
     cold = [sequence for sequence in queue.issued if sequence not in queue.contents and queue.row(sequence) is not None]

@@ -8,6 +8,7 @@ from msgspec import Struct, field
 
 from elasticq.checks.history import Event
 from elasticq.checks.queue_history import Finding
+from elasticq.sim.adjusters import Timekeeper
 from elasticq.sim.clients import Clients
 from elasticq.sim.cluster import Cluster
 from elasticq.sim.faults import Scenario
@@ -20,7 +21,6 @@ from elasticq.sim.operator import Operator
 from elasticq.sim.phases import Met
 from elasticq.sim.process import Process
 from elasticq.sim.scheduler import Scheduler
-from elasticq.sim.timekeeper import Timekeeper
 from elasticq.sim.topics import TopicClients
 from elasticq.sim.trace import Trace
 from elasticq.sim.transfers import Transfer, Transfers

@@ -9,6 +9,7 @@ import sqlite3
 from asyncio import Lock
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -131,33 +132,24 @@ def vacuum_into(connection: sqlite3.Connection, file: Path) -> Base:
     file.touch(0o600)  # only the owner may read messages
     connection.execute("VACUUM INTO ?", (str(file),))
     sync_file(file)
-    copy = _read_only(file)
-    try:
+    with closing(read_only(file)) as copy:
         return read_base(copy)
-    finally:
-        copy.close()
 
 
 def check(file: Path) -> Base:
     """Read all of a snapshot; return its base. Raise DataError if it cannot be installed. The call blocks."""
     if not file.is_file():
         raise DataError(f"{file} is not there")
-    connection = _read_only(file)
     try:
-        return _checked(connection, file)
+        with closing(read_only(file)) as connection:
+            version = schema.format_of(connection, file)
+            if version < schema.FORMAT:
+                raise DataError(f"{file} has format {version}: it is no snapshot of a member of this version")
+            base = check_all(connection, file)
     except sqlite3.Error as error:
         raise DataError(f"{file} is no snapshot that can be read: {error}") from error
     except AssertionError as error:
         raise DataError(f"{file} is no snapshot that can be read: it contradicts itself") from error
-    finally:
-        connection.close()
-
-
-def _checked(connection: sqlite3.Connection, file: Path) -> Base:
-    version = schema.format_of(connection, file)
-    if version < schema.FORMAT:
-        raise DataError(f"{file} has format {version}: it is no snapshot of a member of this version")
-    base = check_all(connection, file)
     if not base.index:
         raise DataError(f"{file} holds nothing")
     return base
@@ -181,24 +173,22 @@ def check_all(connection: sqlite3.Connection, file: Path) -> Base:
 
 def base_of(file: Path) -> Base:
     """Return the base of a snapshot. Raise DataError if it cannot be read."""
-    connection = _read_only(file)
     try:
-        return read_base(connection)
+        with closing(read_only(file)) as connection:
+            return read_base(connection)
     except sqlite3.Error as error:
         raise DataError(f"{file} cannot be read: {error}") from error
-    finally:
-        connection.close()
 
 
-def _read_only(file: Path) -> sqlite3.Connection:
+def read_only(file: Path) -> sqlite3.Connection:
+    """Open a database that does not change meanwhile."""
     return sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro&immutable=1", uri=True, isolation_level=None)
 
 
 def fill(file: Path, base: Base, parts: Iterable[list[Mutation]]) -> None:
     """Write a state to a new durable file. ``parts``: as of engine/views/dump.py. The call blocks."""
     file.touch(0o600)
-    connection = sqlite3.connect(file, isolation_level=None)
-    try:
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         schema.prepare(connection)
         connection.execute("PRAGMA journal_mode = OFF")  # an unfinished file is not used
         connection.execute("PRAGMA synchronous = OFF")
@@ -208,8 +198,6 @@ def fill(file: Path, base: Base, parts: Iterable[list[Mutation]]) -> None:
             rows.take_part(Committed(base.index, base.term, base.time_ms, mutations))
             flush(connection, rows)
         flush(connection, rows)
-    finally:
-        connection.close()
     sync_file(file)
 
 

@@ -8,6 +8,7 @@ terms that this member does not know, and none of them may be used twice.
 
 import os
 from collections.abc import Iterable
+from contextlib import closing
 from itertools import chain
 from pathlib import Path
 
@@ -27,9 +28,7 @@ def force_new(path: Path) -> str:
 
     Raise DataError if the directory cannot be used or belongs to no cluster; OSError if it cannot be written.
     """
-    directory = DataDirectory(path)
-    files = DirectoryFiles(directory.log)
-    try:
+    with closing(DataDirectory(path)) as directory, closing(DirectoryFiles(directory.log)) as files:
         log = SegmentLog(files)
         loaded = load(directory, log, Rows())
         durable = loaded.durable
@@ -41,9 +40,6 @@ def force_new(path: Path) -> str:
         first = _first_entry(durable, directory.member_id, cluster_id)
         log.append(_records(first, directory.member_id))
         log.sync()
-    finally:
-        files.close()
-        directory.close()
     return _told(path, durable, first, former_id, cluster_id)
 
 

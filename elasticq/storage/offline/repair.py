@@ -6,6 +6,7 @@ The repair can be stopped and run again.
 
 import sqlite3
 from collections import deque
+from contextlib import closing
 from pathlib import Path
 
 from elasticq.replication.records import Base, Vote
@@ -26,9 +27,7 @@ from elasticq.storage.start import compose
 
 def repair(path: Path) -> str:
     """Repair the data directory; return a report for the operator. Raise DataError or OSError if that fails."""
-    directory = DataDirectory(path)
-    files = DirectoryFiles(directory.log)
-    try:
+    with closing(DataDirectory(path)) as directory, closing(DirectoryFiles(directory.log)) as files:
         end = LogEnd(directory.log_end).read()
         told = [*repair_log(files).lines]
         log = SegmentLog(files)
@@ -43,9 +42,6 @@ def repair(path: Path) -> str:
             told += [f"The rows are damaged: {reason}", *heal(directory, log, image)]
             image = log.load()
         return "\n".join([*told, *_join(directory, log, image, end)])
-    finally:
-        files.close()
-        directory.close()
 
 
 def _finish_install(directory: DataDirectory, log: SegmentLog, image: LogImage) -> tuple[LogImage, list[str]]:
@@ -66,11 +62,8 @@ def _finish_install(directory: DataDirectory, log: SegmentLog, image: LogImage) 
 def damage_of(directory: DataDirectory) -> str:
     """Read all rows; return the first damage found as text, or an empty text."""
     try:
-        connection = open_rows(directory)
-        try:
+        with closing(open_rows(directory)) as connection:
             check_all(connection, directory.rows)
-        finally:
-            connection.close()
     except Damaged as error:
         return error.reason
     except (DataError, sqlite3.Error, AssertionError) as error:
@@ -110,10 +103,7 @@ def _join(directory: DataDirectory, log: SegmentLog, image: LogImage, end: End |
 
 
 def _applied(directory: DataDirectory) -> Base:
-    connection = open_rows(directory)
-    try:
+    with closing(open_rows(directory)) as connection:
         applied, mutations = Rows().load(connection)
         deque(mutations, 0)
         return applied
-    finally:
-        connection.close()
