@@ -31,14 +31,14 @@ ELSEWHERE = (
     Elsewhere("a world runs as a whole: fixed seeds, and planted faults that each part must catch",
               "sim/*", "sim/test_planted_faults.py sim/test_seeds.py"),
     Elsewhere("what a history tells is read by the checks alone, and judged there",
-              "checks/queue_history.py checks/lease_history.py", "checks/test_queue.py checks/test_leases.py"),
+              "checks/queue_history.py", "checks/test_queue.py checks/test_leases.py"),
     Elsewhere("what the light clients share is tried by each of them",
               "client/calls.py", "client/test_sqs.py client/test_sns.py"),
     Elsewhere("commands that ask a server or a cluster: each runs against real ones",
               "cli/admin_options.py cli/carry.py cli/server.py cli/verify.py",
               "cli/test_queues.py cli/test_main.py cli/test_cluster.py"),
     Elsewhere("rules of one attribute or action, shown by what the actions answer",
-              "engine/redrive/list_sources.py engine/stored/redrive_policies.py engine/redrive/move_actions.py "
+              "engine/stored/redrive_policies.py engine/redrive/move_actions.py "
               "engine/deduplication.py engine/actions/queue_attributes.py",
               "engine/redrive/test_dead_letters.py engine/redrive/test_mover.py engine/actions/test_fifo.py "
               "engine/actions/test_attributes.py"),

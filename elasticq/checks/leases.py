@@ -12,8 +12,7 @@ received after a commit is resurrected. One that a commit removed although no an
 from collections import defaultdict
 
 from elasticq.checks.history import LeaseChange, Receive
-from elasticq.checks.lease_history import LeaseHistory
-from elasticq.checks.queue_history import Finding, QueueHistory
+from elasticq.checks.queue_history import Finding, LeaseHistory, QueueHistory
 
 LEASE_DIFFERS, LEASE_UNSEALED = "lease_differs", "lease_unsealed"
 LEASE_REVIVED, LEASE_SHORT = "lease_revived", "lease_short"

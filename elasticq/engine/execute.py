@@ -28,7 +28,6 @@ from elasticq.engine.actions import (
 )
 from elasticq.engine.consumer_groups import actions as consumer_groups
 from elasticq.engine.context import ExecutionContext, Outcome
-from elasticq.engine.redrive import list_sources as dead_letters
 from elasticq.engine.redrive import move_actions as move_tasks
 from elasticq.engine.retries import First, Retry
 from elasticq.engine.state import State
@@ -82,7 +81,7 @@ HANDLERS: Final[dict[type[c.Command], Handler]] = {
     c.ListQueueTags: Handler(tags.list_queue_tags),
     c.AddPermission: Handler(permissions.add_permission),
     c.RemovePermission: Handler(permissions.remove_permission),
-    c.ListDeadLetterSourceQueues: Handler(dead_letters.list_dead_letter_source_queues),
+    c.ListDeadLetterSourceQueues: Handler(queues.list_dead_letter_source_queues),
     c.StartMessageMoveTask: Handler(move_tasks.start_message_move_task, retries.TASK_STARTED),
     c.CancelMessageMoveTask: Handler(move_tasks.cancel_message_move_task, retries.TASK_CANCELLED),
     c.ListMessageMoveTasks: Handler(move_tasks.list_message_move_tasks),

@@ -18,7 +18,7 @@ from elasticq.net.acceptor import Acceptor, listeners_of
 from elasticq.net.connection_limits import choose_victim
 from elasticq.node.membership.peer import Peer
 from elasticq.node.outputs import Frame, Wanted
-from elasticq.peers.addresses import split
+from elasticq.peers.addresses import OwnAddress, route, split
 from elasticq.peers.admission import claim_of, is_elder, is_rival, proxies_max, replaces
 from elasticq.peers.book import RUMOUR_S, Book
 from elasticq.peers.connection import HANDSHAKE_S, Connection
@@ -38,13 +38,9 @@ from elasticq.peers.handshake import NONCE_BYTES, Handshake, check_cluster, make
 from elasticq.peers.link import Link
 from elasticq.peers.links import Links
 from elasticq.peers.messages import CROWDED, DUPLICATE, HELD, STRANGER, Hello, Known, Purpose, Refused
-from elasticq.peers.own_address import OwnAddress
 from elasticq.peers.questions import Answer, Questions
-from elasticq.peers.refusal_log import RefusalLog
-from elasticq.peers.refusals import Refusals
-from elasticq.peers.routes import route
-from elasticq.peers.settings import PeerSettings
-from elasticq.peers.tls import client_context, server_context
+from elasticq.peers.refusal_log import RefusalLog, Refusals
+from elasticq.peers.settings import PeerSettings, client_context, server_context
 from elasticq.peers.transfer import Fetch, Fetching, Snapshots, TransferServer
 
 TICK_S = 0.2

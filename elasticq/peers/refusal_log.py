@@ -1,4 +1,4 @@
-"""The log of refused connections: at most one line a minute for each reason and address."""
+"""Refusals: the log of refused connections, and the decision when a refusal of this member's name is final."""
 
 from logging import getLogger
 
@@ -11,8 +11,9 @@ PLACES_MAX = 1_024
 
 
 class RefusalLog:
-    """The counts and the log of refused connections. counts: refused connections by reason.
+    """The counts and the log of refused connections: at most one line a minute for each reason and address.
 
+    counts: refused connections by reason.
     A conflict is a refusal that an operator must resolve, such as two clusters with one name.
     """
 
@@ -47,3 +48,26 @@ class RefusalLog:
 def _printable(text: str) -> str:
     """Return a short text without line breaks and control codes. Strangers may have chosen parts of it."""
     return "".join(letter if letter.isprintable() else "?" for letter in text[:500])
+
+
+FINAL_S = 3.0
+FORGOTTEN_S = 5.0  # after a pause of this length, a refusal starts a new series
+
+
+class Refusals:
+    """The current series of refusals.
+
+    A restarted process may be refused for a moment because of its own old link. So a refusal is final only if
+    refusals continue for more than FINAL_S.
+    """
+
+    def __init__(self) -> None:
+        self._first_s = 0.0
+        self._last_s = -FORGOTTEN_S
+
+    def is_final(self, now_s: float) -> bool:
+        """Record a refusal and return whether it is final."""
+        if now_s - self._last_s >= FORGOTTEN_S:
+            self._first_s = now_s
+        self._last_s = now_s
+        return now_s - self._first_s > FINAL_S

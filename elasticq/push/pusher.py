@@ -28,12 +28,27 @@ from elasticq.model.errors import QueueDoesNotExist, SqsError
 from elasticq.model.names import topic_arn
 from elasticq.model.results import ReceivedMessage, ReceiveMessageResult, Result
 from elasticq.push.notification import GROUP, kind_of, posted
-from elasticq.push.pace import Pace
 from elasticq.push.post import Poster
 from elasticq.push.signer import Signer
 from elasticq.replication.replica import MASTER
 from elasticq.runtime.runtime import Runtime, RuntimeStopped
 from elasticq.runtime.ticket import Awaited
+
+
+class Pace:
+    """A schedule that spaces posts evenly. Times are in seconds of any monotonic clock."""
+
+    def __init__(self) -> None:
+        self._next_s = 0.0
+
+    def wait_s(self, now_s: float, per_second: int | None) -> float:
+        """Return how many seconds the next post must wait, and count that post. per_second None: no limit."""
+        if per_second is None:
+            return 0.0
+        at_s = max(now_s, self._next_s)
+        self._next_s = at_s + 1 / per_second
+        return at_s - now_s
+
 
 LOOK_S: Final = 0.2
 """The interval at which the pusher checks for changed subscriptions and a changed master, in seconds."""

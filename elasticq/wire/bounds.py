@@ -24,6 +24,9 @@ from elasticq.model.errors import (
     ResourceNotFound,
     SqsError,
     TooManyEntriesInBatchRequest,
+    TooManyEntriesInPublishBatch,
+    TopicError,
+    invalid_parameter,
     quoted,
 )
 
@@ -145,3 +148,19 @@ _ERRORS: Final[dict[str, Callable[[Beyond], SqsError]]] = {
     ),
 }
 """The makers of errors by the name in ``limits.MEMBERS``. All other members use ``_invalid``."""
+
+
+_PLACE: Final = re.compile(r"at (?:`key` in )?`\$\.(\w+)(\[[^`]*?\.(\w+))?")
+ENTRIES: Final = "PublishBatchRequestEntries"
+TOO_MANY_ENTRIES: Final = "The batch request contains more entries than permissible."
+
+
+def topic_beyond_bounds(error: msgspec.ValidationError) -> TopicError:
+    """Return the error to answer after decoding a command of SNS raised ``error``."""
+    place = _PLACE.search(str(error))
+    if place is None:
+        return invalid_parameter("The request has a member of another type than it should have")
+    outer, _, inner = place.groups()
+    if outer == ENTRIES and inner is None:
+        return TooManyEntriesInPublishBatch(TOO_MANY_ENTRIES)
+    return invalid_parameter(f"{inner or outer} Reason: it is longer than it may be")

@@ -29,10 +29,9 @@ from elasticq.model.limits import REMEMBERED_CHARS_MAX
 from elasticq.model.names import ACCOUNT
 from elasticq.model.results import Result
 from elasticq.wire import form, topic_xml, xml
-from elasticq.wire.bounds import beyond_bounds
+from elasticq.wire.bounds import beyond_bounds, topic_beyond_bounds
 from elasticq.wire.operations import Kind, Member, Operation, Service, Shape
 from elasticq.wire.services import Services, pick
-from elasticq.wire.topic_bounds import topic_beyond_bounds
 
 _convert: Final = msgspec.convert
 _DIGITS_MAX: Final = 10  # of a list's number

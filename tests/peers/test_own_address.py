@@ -2,7 +2,7 @@
 
 import pytest
 
-from elasticq.peers.own_address import OwnAddress
+from elasticq.peers.addresses import OwnAddress
 from tests.peers.community import make_peer
 
 HOME, OPEN, OPEN_6, GIVEN, GIVEN_HOST = (

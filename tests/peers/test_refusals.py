@@ -1,6 +1,6 @@
 """When a refusal of this member's name is final."""
 
-from elasticq.peers.refusals import Refusals
+from elasticq.peers.refusal_log import Refusals
 
 
 def test_a_refusal_is_final_only_when_it_lasts() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from elasticq.peers.routes import VARIABLE, route
+from elasticq.peers.addresses import VARIABLE, route
 
 
 def test_only_what_the_file_names_takes_another_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elasticq.push.pace import Pace
+from elasticq.push.pusher import Pace
 
 
 def test_posts_that_come_together_are_made_one_after_another() -> None:

@@ -10,7 +10,15 @@ from elasticq.engine.state import Queue, State
 from elasticq.engine.stored import mutations as m
 from elasticq.engine.stored.identity import next_sequence
 from elasticq.model import limits
-from elasticq.model.commands import Call, CreateQueue, DeleteQueue, GetQueueUrl, ListQueues, PurgeQueue
+from elasticq.model.commands import (
+    Call,
+    CreateQueue,
+    DeleteQueue,
+    GetQueueUrl,
+    ListDeadLetterSourceQueues,
+    ListQueues,
+    PurgeQueue,
+)
 from elasticq.model.errors import (
     InvalidAttributeName,
     InvalidParameterValue,
@@ -22,7 +30,7 @@ from elasticq.model.errors import (
     quoted,
 )
 from elasticq.model.names import ACCOUNT, account_of, neighbour, queue_url
-from elasticq.model.results import EmptyResult, ListQueuesResult, QueueUrlResult
+from elasticq.model.results import DeadLetterSourcesResult, EmptyResult, ListQueuesResult, QueueUrlResult
 
 
 def create_queue(state: State, call: Call, command: CreateQueue, context: ExecutionContext) -> Outcome:
@@ -119,3 +127,16 @@ def purge_queue(state: State, call: Call, command: PurgeQueue, context: Executio
         raise PurgeQueueInProgress(f"Only one PurgeQueue operation on {queue.name} is allowed every 60 seconds.")
     watermark = next_sequence(queue.last_sequence, context.term)
     return EmptyResult(), [m.QueuePurged(queue.id, watermark, context.now_ms)]
+
+
+def list_dead_letter_source_queues(
+    state: State, call: Call, command: ListDeadLetterSourceQueues, context: ExecutionContext
+) -> Outcome:
+    """Return a page of the queues whose RedrivePolicy names this queue, from its own account and region.
+
+    A RedrivePolicy cannot name a queue of another account or region.
+    """
+    target = named_queue(state, call, command.queue_url)
+    key = (target.account, target.name)
+    names, token = page(lambda after: state.sources.of(key, after), command.max_results, command.next_token)
+    return DeadLetterSourcesResult([queue_url(call.endpoint, target.account, name) for name in names], token), []
