@@ -9,24 +9,14 @@ loop, during which no other request is served. The goals are 100 ms and 10 ms; t
 """
 
 import argparse
-import asyncio
 import statistics
-import urllib.request
 from time import perf_counter, thread_time
 
-import stalls
-from aiohttp import web
+from states import TURNS, Server
 
-from elasticq.admin.app import make_app
 from elasticq.model.commands import Command, CreateQueue, DeleteMessage, ReceiveMessage, SendMessage
 from elasticq.model.results import EmptyResult, ReceivedMessage, ReceiveMessageResult, Result, SendMessageResult
 from elasticq.runtime.meter import Count, Meter
-from elasticq.server import collector
-from elasticq.server.events import EventKeeper
-from elasticq.server.life import make_context
-from elasticq.server.settings import load
-from elasticq.server.view import View
-from elasticq.testing.member import EmbeddedMember
 from elasticq.wire.operations import OPERATIONS
 
 QUEUES = 1_000
@@ -90,35 +80,22 @@ def cost_ns(meter: Meter, action: str, calls: int) -> float:
     return statistics.median(runs) / (rounds * QUEUES) * 1e9
 
 
-async def scraped(queues: int) -> tuple[float, float, int]:
+def scraped(queues: int) -> tuple[float, float, int]:
     """Return (whole scrape, longest turn of the loop, size of the page), in ms of CPU time and in bytes."""
-    collector.tame()
-    settings = load(None, {}, {"http": {"port": 0}, "storage": {"memory": True}})
-    member = EmbeddedMember(settings)
-    await member.start()
-    view = View(settings, "OK", member.url, EventKeeper())
-    view.open(member.member, make_context(settings, member.runtime, asyncio.get_running_loop()))
-    for number in range(queues):
-        await view.execute(CreateQueue(f"a-queue-of-many-{number}"), ACCOUNT)
-        await view.execute(SendMessage(f"a-queue-of-many-{number}", "hello"), ACCOUNT)
-    runner = web.AppRunner(make_app(view))
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    url = f"http://127.0.0.1:{runner.addresses[0][1]}/metrics"
-
-    def read() -> int:
-        with urllib.request.urlopen(url, timeout=60) as answer:
-            return len(answer.read())
-
-    whole, longest, size_bytes = [], [], 0
-    for _ in range(RUNS + 1):  # the first one imports the library
-        stalls.longest_s, began_s = 0.0, thread_time()
-        size_bytes = await asyncio.to_thread(read)
-        whole.append((thread_time() - began_s) * 1e3)
-        longest.append(stalls.longest_s * 1e3)
-    await runner.cleanup()
-    await member.stop()
+    TURNS.watch()
+    server = Server()
+    try:
+        names = [f"a-queue-of-many-{number}" for number in range(queues)]
+        server.fill(iter([kind for name in names for kind in (CreateQueue(name), SendMessage(name, "hello"))]))
+        whole, longest, size_bytes = [], [], 0
+        for _ in range(RUNS + 1):  # the first one imports the library
+            TURNS.take_ms()
+            began_s = server.thread.ask(thread_time)
+            size_bytes = len(server.page("/metrics"))
+            whole.append((server.thread.ask(thread_time) - began_s) * 1e3)
+            longest.append(TURNS.take_ms())
+    finally:
+        server.stop()
     return statistics.median(whole[1:]), statistics.median(longest[1:]), size_bytes
 
 
@@ -132,7 +109,6 @@ def main(options: argparse.Namespace) -> None:
     meter = Meter(OPERATIONS)
     for action in CALLS:
         print(f"{action:16} {cost_ns(meter, action, calls):6.0f} ns a request")
-    stalls.watch_the_loop()
-    whole_ms, longest_ms, size_bytes = asyncio.run(scraped(SCRAPED_QUEUES))
+    whole_ms, longest_ms, size_bytes = scraped(SCRAPED_QUEUES)
     told = f"{whole_ms:.0f} ms, longest turn of the loop {longest_ms:.1f} ms, {size_bytes:,} bytes"
     print(f"a scrape of {SCRAPED_QUEUES:,} queues: {told}")
