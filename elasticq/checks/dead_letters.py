@@ -9,6 +9,7 @@ copied              seen in a place that it had left: after the next place, alte
 The rule that no message is lost also holds for dead letters. Consumers must drain dead-letter queues, too.
 """
 
+from collections.abc import Iterator
 from itertools import combinations
 
 from elasticq.checks.history import CreateQueue
@@ -20,20 +21,18 @@ MOVED_TWICE, COPIED = "moved_twice", "copied"
 Place = tuple[str, str]  # (queue, MessageId)
 
 
-def check(queue_history: QueueHistory) -> list[Finding]:
+def check(queue_history: QueueHistory) -> Iterator[Finding]:
     if not queue_history.moves and not any(queue.dead_letter_queue for queue in queue_history.queues.values()):
-        return []
+        return
     sources = {queue.dead_letter_queue: queue for queue in queue_history.queues.values() if queue.dead_letter_queue}
-    findings: list[Finding] = []
     for message in queue_history.messages.values():
         lives = message.lives
         for (queue, _), deliveries in lives.items():
-            findings += _received_too_often(queue_history.queues.get(queue), deliveries)
-            findings += _moved_early(sources.get(queue), deliveries)
-            findings += _moved_twice(deliveries)
+            yield from _received_too_often(queue_history.queues.get(queue), deliveries)
+            yield from _moved_early(sources.get(queue), deliveries)
+            yield from _moved_twice(deliveries)
         for one, other in combinations(lives.items(), 2):
-            findings += _copied(queue_history, message, one, other)
-    return findings
+            yield from _copied(queue_history, message, one, other)
 
 
 def _received_too_often(queue: CreateQueue | None, deliveries: list[Delivery]) -> list[Finding]:
@@ -56,16 +55,14 @@ def _moved_early(source: CreateQueue | None, deliveries: list[Delivery]) -> list
     ]
 
 
-def _moved_twice(deliveries: list[Delivery]) -> list[Finding]:
-    """Return the findings in one place. A receipt handle that was answered twice is one delivery."""
-    findings = []
+def _moved_twice(deliveries: list[Delivery]) -> Iterator[Finding]:
+    """Yield the findings in one place. A receipt handle that was answered twice is one delivery."""
     by_handle = {delivery.message.receipt_handle: delivery for delivery in deliveries}
     for one, other in combinations(by_handle.values(), 2):
         same_count = one.message.receive_count == other.message.receive_count > 0
         if same_count or one.message.sequence_number != other.message.sequence_number:
             evidence = f"{one}, then {other}: receive {other.message.receive_count} of both, or two sequence numbers"
-            findings.append(Finding(MOVED_TWICE, evidence, other.completed_us))
-    return findings
+            yield Finding(MOVED_TWICE, evidence, other.completed_us)
 
 
 def _copied(

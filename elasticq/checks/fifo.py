@@ -15,6 +15,7 @@ there all the time.
 """
 
 from collections import defaultdict
+from collections.abc import Iterator
 from itertools import pairwise
 
 from msgspec import Struct, field
@@ -38,23 +39,21 @@ class Life(Struct):
         return max((delivery.taken_by.invoke_us for delivery in self.deliveries), default=0)
 
 
-def check(queue_history: QueueHistory) -> list[Finding]:
+def check(queue_history: QueueHistory) -> Iterator[Finding]:
     fifo = {queue.queue for queue in queue_history.queues.values() if queue.is_fifo}
     if not fifo:
-        return []
+        return
     messages = [message for message in queue_history.messages.values() if message.queue in fifo]
-    findings: list[Finding] = []
     for message in messages:
-        findings += _not_deduplicated(queue_history, message)
+        yield from _not_deduplicated(queue_history, message)
     for (queue, _), lives in _groups(queue_history, fifo).items():
-        findings += _overtaken(queue_history, queue, lives)
+        yield from _overtaken(queue_history, queue, lives)
     for receive in queue_history.receives:
         if receive.queue in fifo:
-            findings += _misordered_answer(receive)
-    findings += _misordered_sends(messages)
+            yield from _misordered_answer(receive)
+    yield from _misordered_sends(messages)
     for repeats in queue_history.attempts.values():
-        findings += _attempt_differs(queue_history, repeats)
-    return findings
+        yield from _attempt_differs(queue_history, repeats)
 
 
 def _not_deduplicated(queue_history: QueueHistory, message: Message) -> list[Finding]:
@@ -89,8 +88,7 @@ def _groups(queue_history: QueueHistory, fifo: set[str]) -> dict[tuple[str, str]
     return found
 
 
-def _overtaken(queue_history: QueueHistory, queue: str, lives: list[Life]) -> list[Finding]:
-    findings = []
+def _overtaken(queue_history: QueueHistory, queue: str, lives: list[Life]) -> Iterator[Finding]:
     is_left = queue_history.is_left(queue)
     for at, life in enumerate(lives):
         for delivery in _distinct(life.deliveries):
@@ -101,8 +99,7 @@ def _overtaken(queue_history: QueueHistory, queue: str, lives: list[Life]) -> li
                 ):
                     seen = max(earlier.deliveries, key=lambda each: each.completed_us, default="nobody yet")
                     evidence = f"{delivery} ({life.number}) before {earlier.message_id} ({earlier.number}), had {seen}"
-                    findings.append(Finding(OVERTAKEN, evidence, delivery.completed_us))
-    return findings
+                    yield Finding(OVERTAKEN, evidence, delivery.completed_us)
 
 
 def _together(queue_history: QueueHistory, delivery: Delivery) -> set[str]:
@@ -132,8 +129,7 @@ def _is_there(queue_history: QueueHistory, life: Life, by_us: int, is_left: bool
     return not is_deleted and not is_left
 
 
-def _misordered_answer(receive: Receive) -> list[Finding]:
-    findings = []
+def _misordered_answer(receive: Receive) -> Iterator[Finding]:
     newest: dict[str, int] = {}
     for message in receive.messages:
         number = int(message.sequence_number or 0)
@@ -141,14 +137,12 @@ def _misordered_answer(receive: Receive) -> list[Finding]:
             evidence = (
                 f"{Delivery(receive, message)} ({number}) behind {newest[message.group]} of group {message.group}"
             )
-            findings.append(Finding(MISORDERED, evidence, receive.complete_us or 0))
+            yield Finding(MISORDERED, evidence, receive.complete_us or 0)
         newest[message.group] = max(number, newest.get(message.group, 0))
-    return findings
 
 
-def _misordered_sends(messages: list[Message]) -> list[Finding]:
-    """Return the findings between two sends, and between the entries of one batch."""
-    findings = []
+def _misordered_sends(messages: list[Message]) -> Iterator[Finding]:
+    """Yield the findings between two sends, and between the entries of one batch."""
     groups: defaultdict[tuple[str, str], list[tuple[int, int, Message]]] = defaultdict(list)
     batches: dict[tuple[str, str], int] = {}
     for message in messages:
@@ -160,21 +154,19 @@ def _misordered_sends(messages: list[Message]) -> list[Finding]:
         groups[message.queue, group].append((number, min(ends, default=1 << 62), message))
         batch = message.sends[0][0].guid, group
         if len(message.sends) == 1 and batches.setdefault(batch, number) > number:
-            findings.append(Finding(MISORDERED, f"{message} has {number} in its batch", message.invoked_us))
+            yield Finding(MISORDERED, f"{message} has {number} in its batch", message.invoked_us)
     for numbered in groups.values():
         numbered.sort(key=lambda each: each[0])
         earliest_us, first = 1 << 62, None  # among those with greater numbers, the one that was acknowledged first
         for number, done_us, message in reversed(numbered):
             if first is not None and earliest_us < message.invoked_us:
                 evidence = f"{message} has {number}, though {first} was acknowledged before it began"
-                findings.append(Finding(MISORDERED, evidence, message.invoked_us))
+                yield Finding(MISORDERED, evidence, message.invoked_us)
             if done_us < earliest_us:
                 earliest_us, first = done_us, message
-    return findings
 
 
-def _attempt_differs(queue_history: QueueHistory, repeats: list[Receive]) -> list[Finding]:
-    findings = []
+def _attempt_differs(queue_history: QueueHistory, repeats: list[Receive]) -> Iterator[Finding]:
     answered = sorted((each for each in repeats if each.complete_us is not None), key=lambda each: each.invoke_us)
     for one, other in pairwise(answered):
         if one.messages and _holds_all(queue_history, one, other):
@@ -182,8 +174,7 @@ def _attempt_differs(queue_history: QueueHistory, repeats: list[Receive]) -> lis
             if [message.receipt_handle for message in other.messages] != handles:
                 got = ", ".join(message.message_id for message in other.messages) or "nothing"
                 evidence = f"{other.client} repeats {other.attempt_id} at {other.invoke_us} us and gets {got}"
-                findings.append(Finding(ATTEMPT_DIFFERS, evidence, other.complete_us or 0))
-    return findings
+                yield Finding(ATTEMPT_DIFFERS, evidence, other.complete_us or 0)
 
 
 def _holds_all(queue_history: QueueHistory, one: Receive, other: Receive) -> bool:

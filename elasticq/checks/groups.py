@@ -18,7 +18,7 @@ consumer may then believe that it holds a resource of another one, and only its 
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from math import floor
 
@@ -59,7 +59,7 @@ def check(
     for event in history:
         if isinstance(event, Held):
             held[event.resource].append(event)
-    findings = _tokens(history)
+    findings = list(_tokens(history))
     if findings:
         return findings  # without tokens that name one assignment each, the other events prove nothing
     for of_resource in held.values():
@@ -81,8 +81,7 @@ def _describe(held: Held) -> str:
 # --- holders and tokens -----------------------------------------------------------------
 
 
-def _two_holders(of_resource: list[Held], session_us: int, jumped_us: list[int]) -> list[Finding]:
-    findings = []
+def _two_holders(of_resource: list[Held], session_us: int, jumped_us: list[int]) -> Iterator[Finding]:
     open_: list[Held] = []
     for one in of_resource:
         open_ = [each for each in open_ if _end_us(each) > one.from_us]
@@ -90,11 +89,8 @@ def _two_holders(of_resource: list[Held], session_us: int, jumped_us: list[int])
             is_same = one.consumer == other.consumer
             if is_same or one.until_us == one.from_us or _is_excused(other, one, session_us, jumped_us):
                 continue
-            findings.append(
-                Finding(TWO_HOLDERS, f"{one.resource}: {_describe(other)}, and {_describe(one)}", one.from_us)
-            )
+            yield Finding(TWO_HOLDERS, f"{one.resource}: {_describe(other)}, and {_describe(one)}", one.from_us)
         open_.append(one)
-    return findings
 
 
 def _end_us(held: Held) -> int:
@@ -108,8 +104,7 @@ def _is_excused(one: Held, other: Held, session_us: int, jumped_us: list[int]) -
     return any(until_us - session_us <= at_us <= newer.from_us for at_us in jumped_us)
 
 
-def _tokens(history: list[Event]) -> list[Finding]:
-    findings = []
+def _tokens(history: list[Event]) -> Iterator[Finding]:
     newest = 0
     owners: dict[int, tuple[str, str]] = {}
     for event in history:
@@ -119,18 +114,16 @@ def _tokens(history: list[Event]) -> list[Finding]:
         owner = event.resource, event.consumer
         if owners.setdefault(event.token, owner) != owner:
             evidence = f"{event.token} is of {owners[event.token]} and of {owner}"
-            findings.append(Finding(TOKEN_FELL, evidence, at_us))
+            yield Finding(TOKEN_FELL, evidence, at_us)
         if isinstance(event, Assigned):
             if event.token <= newest:
                 evidence = f"{event.resource} was given to {event.consumer} with {event.token} after {newest}"
-                findings.append(Finding(TOKEN_FELL, evidence, at_us))
+                yield Finding(TOKEN_FELL, evidence, at_us)
             newest = max(newest, event.token)
-    return findings
 
 
-def _stale(history: list[Event], held: dict[str, list[Held]]) -> list[Finding]:
-    """Return the acts that began after an act with a newer token had succeeded, or after a newer token was known."""
-    findings = []
+def _stale(history: list[Event], held: dict[str, list[Held]]) -> Iterator[Finding]:
+    """Yield the acts that began after an act with a newer token had succeeded, or after a newer token was known."""
     acts = [event for event in history if isinstance(event, Act) and event.outcome == "ok"]
     known: defaultdict[str, list[tuple[int, int, str]]] = defaultdict(list)
     for act in acts:
@@ -143,8 +136,7 @@ def _stale(history: list[Event], held: dict[str, list[Held]]) -> list[Finding]:
         if newer:
             at_us, token, words = min(newer)
             evidence = f"{act.resource}: {words} {token} by {at_us} us, then {act}"
-            findings.append(Finding(STALE_ACT, evidence, act.invoke_us))
-    return findings
+            yield Finding(STALE_ACT, evidence, act.invoke_us)
 
 
 # --- assignment -------------------------------------------------------------------------
@@ -252,24 +244,21 @@ class _GroupState:
         return fewest_moves(counts, wanted)
 
 
-def _needless(history: list[Event]) -> list[Finding]:
-    findings = []
+def _needless(history: list[Event]) -> Iterator[Finding]:
     sharing = _GroupState()
     for event in history:
         if isinstance(event, Revoked) and sharing.is_needless(event):
             evidence = f"{event.resource} was revoked from {sharing.holder.get(event.resource)}, though all was even"
-            findings.append(Finding(NEEDLESS_MOVE, evidence, event.at_us))
+            yield Finding(NEEDLESS_MOVE, evidence, event.at_us)
         sharing.decide(event)
-    return findings
 
 
-def _at_rest(held: dict[str, list[Held]], rest: Rest, session_us: int) -> list[Finding]:
-    """Return the findings at rest.
+def _at_rest(held: dict[str, list[Held]], rest: Rest, session_us: int) -> Iterator[Finding]:
+    """Yield the findings at rest.
 
     A holder that stopped by itself within the last session still counts as the holder. It waits for an answer, and then
     continues with its token.
     """
-    findings = []
     wanted = shares(rest.weights, len(rest.resources), rest.max_per_consumer)
     counts = dict.fromkeys(rest.weights, 0)
     idle = []
@@ -282,34 +271,30 @@ def _at_rest(held: dict[str, list[Held]], rest: Rest, session_us: int) -> list[F
             counts[newest.consumer] += 1
     if len(idle) > len(rest.resources) - sum(wanted.values()):
         evidence = f"{len(rest.weights)} consumers live, and held by none of them: {', '.join(idle)}"
-        findings.append(Finding(NOT_HELD, evidence, rest.at_us))
+        yield Finding(NOT_HELD, evidence, rest.at_us)
     wrong = [consumer for consumer, share in wanted.items() if abs(counts[consumer] - share) >= 1]
     if wrong and not idle:
         counts_text = ", ".join(f"{each} holds {counts[each]} of {float(wanted[each]):.2f}" for each in wanted)
-        findings.append(Finding(UNEVEN, f"{', '.join(wrong)}: {counts_text}", rest.at_us))
-    return findings
+        yield Finding(UNEVEN, f"{', '.join(wrong)}: {counts_text}", rest.at_us)
 
 
-def _joined_twice(history: list[Event]) -> list[Finding]:
-    findings = []
+def _joined_twice(history: list[Event]) -> Iterator[Finding]:
     made: dict[str, str] = {}
     for event in history:
         if isinstance(event, Joined) and event.call and made.setdefault(event.call, event.consumer) != event.consumer:
             evidence = f"{event.call} made {made[event.call]} and {event.consumer}"
-            findings.append(Finding(JOINED_TWICE, evidence, event.at_us))
-    return findings
+            yield Finding(JOINED_TWICE, evidence, event.at_us)
 
 
 # --- sessions ---------------------------------------------------------------------------
 
 
-def _short(history: list[Event], session_us: int, jumps: list[Jump]) -> list[Finding]:
-    """Return the findings about sessions that ended too soon.
+def _short(history: list[Event], session_us: int, jumps: list[Jump]) -> Iterator[Finding]:
+    """Yield the findings about sessions that ended too soon.
 
     An answered call may have renewed its session at any moment between call and answer, so the earliest possible end
     counts.
     """
-    findings = []
     renewed: defaultdict[str, list[Renewed]] = defaultdict(list)
     for event in history:
         if isinstance(event, Renewed):
@@ -325,9 +310,8 @@ def _short(history: list[Event], session_us: int, jumps: list[Jump]) -> list[Fin
             lives_us = _lives_until_us(call, session_us, silences) - 1_000 * jumped_ms - ROUNDING_US
             if call.at_us <= event.at_us < lives_us:
                 evidence = f"{event.consumer}: over at {event.at_us} us, renewed by {call}"
-                findings.append(Finding(SESSION_SHORT, evidence, event.at_us))
+                yield Finding(SESSION_SHORT, evidence, event.at_us)
                 break
-    return findings
 
 
 def _lives_until_us(call: Renewed, session_us: int, silences: list[TookOver]) -> int:

@@ -10,6 +10,7 @@ received after a commit is resurrected. One that a commit removed although no an
 """
 
 from collections import defaultdict
+from collections.abc import Iterator
 
 from elasticq.checks.history import LeaseChange, Receive
 from elasticq.checks.queue_history import Finding, LeaseHistory, QueueHistory
@@ -18,22 +19,19 @@ LEASE_DIFFERS, LEASE_UNSEALED = "lease_differs", "lease_unsealed"
 LEASE_REVIVED, LEASE_SHORT = "lease_revived", "lease_short"
 
 
-def check(queue_history: QueueHistory) -> list[Finding]:
-    findings: list[Finding] = []
+def check(queue_history: QueueHistory) -> Iterator[Finding]:
     for (_, lease), lease_history in queue_history.leases.items():
-        findings += _differs(lease_history)
-        findings += _unsealed(lease_history)
-        findings += _revived(lease, lease_history)
-        findings += _short(queue_history, lease, lease_history)
-    return findings
+        yield from _differs(lease_history)
+        yield from _unsealed(lease_history)
+        yield from _revived(lease, lease_history)
+        yield from _short(queue_history, lease, lease_history)
 
 
 def _answered(lease_history: LeaseHistory) -> list[Receive]:
     return [receive for receive in lease_history.receives if receive.outcome == "ok"]
 
 
-def _differs(lease_history: LeaseHistory) -> list[Finding]:
-    findings = []
+def _differs(lease_history: LeaseHistory) -> Iterator[Finding]:
     first: dict[str, Receive] = {}
     ids: dict[str, str] = {}
     for receive in _answered(lease_history):
@@ -41,12 +39,11 @@ def _differs(lease_history: LeaseHistory) -> list[Finding]:
         handles = [message.receipt_handle for message in receive.messages]
         if handles != [message.receipt_handle for message in one.messages]:
             evidence = f"{receive.attempt_id}: {_describe(one)}, then {_describe(receive)}"
-            findings.append(Finding(LEASE_DIFFERS, evidence, receive.complete_us or 0))
+            yield Finding(LEASE_DIFFERS, evidence, receive.complete_us or 0)
         for handle in handles:
             if (before := ids.setdefault(handle, receive.attempt_id)) != receive.attempt_id:
                 evidence = f"{handle} under {before} and {receive.attempt_id}"
-                findings.append(Finding(LEASE_DIFFERS, evidence, receive.complete_us or 0))
-    return findings
+                yield Finding(LEASE_DIFFERS, evidence, receive.complete_us or 0)
 
 
 def _describe(receive: Receive) -> str:

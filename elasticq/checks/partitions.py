@@ -6,6 +6,7 @@ This module computes the partition of a group itself and does not ask the server
 computes it differently tomorrow, or at another member.
 """
 
+from collections.abc import Iterator
 from zlib import crc32
 
 from elasticq.checks.history import HandedOut, Receive
@@ -14,23 +15,19 @@ from elasticq.checks.queue_history import Delivery, Finding, QueueHistory
 MISROUTED = "misrouted"
 
 
-def check(queue_history: QueueHistory) -> list[Finding]:
-    findings: list[Finding] = []
+def check(queue_history: QueueHistory) -> Iterator[Finding]:
     for receive in queue_history.receives:
         made = queue_history.queues.get(receive.queue)
         if receive.partition is not None and made is not None:
-            findings += _misrouted(queue_history, receive, receive.partition, made.partitions)
-    return findings
+            yield from _misrouted(queue_history, receive, receive.partition, made.partitions)
 
 
-def _misrouted(queue_history: QueueHistory, receive: Receive, partition: int, count: int) -> list[Finding]:
-    findings = []
+def _misrouted(queue_history: QueueHistory, receive: Receive, partition: int, count: int) -> Iterator[Finding]:
     for message in receive.messages:
         group = _group(queue_history, message)
         if group and crc32(group.encode()) % count != partition:
             evidence = f"{Delivery(receive, message)} of group {group}, asked for partition {partition} of {count}"
-            findings.append(Finding(MISROUTED, evidence, receive.complete_us or 0))
-    return findings
+            yield Finding(MISROUTED, evidence, receive.complete_us or 0)
 
 
 def _group(queue_history: QueueHistory, message: HandedOut) -> str:

@@ -8,6 +8,7 @@ A priority is certain if no client tried to change it, or if one change certainl
 began. The order of equal priorities is unknown, because sends do not define one.
 """
 
+from collections.abc import Iterator
 from itertools import pairwise
 
 from elasticq.checks.history import Receive
@@ -16,24 +17,20 @@ from elasticq.checks.queue_history import Delivery, Finding, QueueHistory
 MISPRIORITISED = "misprioritised"
 
 
-def check(queue_history: QueueHistory) -> list[Finding]:
-    findings: list[Finding] = []
+def check(queue_history: QueueHistory) -> Iterator[Finding]:
     for receive in queue_history.receives:
         made = queue_history.queues.get(receive.queue)
         if made is not None and made.has_priorities and not receive.lease:
-            findings += _misprioritised(queue_history, receive, made.default_priority)
-    return findings
+            yield from _misprioritised(queue_history, receive, made.default_priority)
 
 
-def _misprioritised(queue_history: QueueHistory, receive: Receive, default: int) -> list[Finding]:
+def _misprioritised(queue_history: QueueHistory, receive: Receive, default: int) -> Iterator[Finding]:
     deliveries = [Delivery(receive, message) for message in receive.messages]
     known = [(_certain_priority(queue_history, delivery, default), delivery) for delivery in deliveries]
-    findings = []
     for (one, first), (other, second) in pairwise([pair for pair in known if pair[0] is not None]):
         if one is not None and other is not None and one > other:
             evidence = f"{first} (priority {one}) in front of {second.message.message_id} ({other})"
-            findings.append(Finding(MISPRIORITISED, evidence, first.completed_us))
-    return findings
+            yield Finding(MISPRIORITISED, evidence, first.completed_us)
 
 
 def _certain_priority(queue_history: QueueHistory, delivery: Delivery, default: int) -> int | None:

@@ -19,7 +19,7 @@ run too fast.
 The checker does not support purges and retention, so a history must have none.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from elasticq.checks import dead_letters, fifo, leases, partitions, priorities
@@ -39,7 +39,7 @@ def check(
         not drained, and no message can be called lost.
     """
     queue_history = QueueHistory(events, jumps, drift)
-    findings = _unexpected(queue_history)
+    findings = list(_unexpected(queue_history))
     for message in queue_history.messages.values():
         findings += _duplicated(queue_history, message)
         findings += _early(queue_history, message.deliveries)
@@ -51,12 +51,11 @@ def check(
     return sorted(findings, key=lambda finding: (finding.at_us, finding.name, finding.evidence))
 
 
-def _unexpected(queue_history: QueueHistory) -> list[Finding]:
-    findings = []
+def _unexpected(queue_history: QueueHistory) -> Iterator[Finding]:
     for body, deliveries in queue_history.unknown.items():
         for delivery in deliveries:
             evidence = f"{delivery}: nobody sent {body[:60]!r} to {delivery.taken_by.queue}"
-            findings.append(Finding(UNEXPECTED, evidence, delivery.completed_us))
+            yield Finding(UNEXPECTED, evidence, delivery.completed_us)
     body_of: dict[str, str] = {}
     for message in queue_history.messages.values():
         bodies = {sent.body for _, sent in message.sends}
@@ -75,8 +74,7 @@ def _unexpected(queue_history: QueueHistory) -> list[Finding]:
                 evidence = f"{delivery}: of group {handed_out.group}, sent to {', '.join(sorted(groups))}"
             else:
                 continue
-            findings.append(Finding(UNEXPECTED, evidence, delivery.completed_us))
-    return findings
+            yield Finding(UNEXPECTED, evidence, delivery.completed_us)
 
 
 def _duplicated(queue_history: QueueHistory, message: Message) -> list[Finding]:
@@ -89,16 +87,14 @@ def _duplicated(queue_history: QueueHistory, message: Message) -> list[Finding]:
     return [Finding(DUPLICATED, f"{message} is {' and '.join(ids)}", message.invoked_us)]
 
 
-def _early(queue_history: QueueHistory, deliveries: list[Delivery]) -> list[Finding]:
-    findings = []
+def _early(queue_history: QueueHistory, deliveries: list[Delivery]) -> Iterator[Finding]:
     ordered = sorted(deliveries, key=lambda delivery: delivery.completed_us)
     for at, other in enumerate(ordered):
         for one in ordered[:at]:
             same_message = one.message.message_id == other.message.message_id
             is_another = same_message and one.taken_by is not other.taken_by and not _is_repeated(one, other)
             if is_another and queue_history.overlap(one, other):
-                findings.append(Finding(EARLY, f"{one}, then {other}", other.completed_us))
-    return findings
+                yield Finding(EARLY, f"{one}, then {other}", other.completed_us)
 
 
 def _is_repeated(one: Delivery, other: Delivery) -> bool:
@@ -123,8 +119,7 @@ def _is_certain(queue_history: QueueHistory, delete: Delete, deliveries: list[De
     )
 
 
-def _resurrected(queue_history: QueueHistory, deliveries: list[Delivery]) -> list[Finding]:
-    findings = []
+def _resurrected(queue_history: QueueHistory, deliveries: list[Delivery]) -> Iterator[Finding]:
     for message_id in dict.fromkeys(delivery.message.message_id for delivery in deliveries):
         same = [delivery for delivery in deliveries if delivery.message.message_id == message_id]
         deletes = queue_history.deletes.get(message_id, [])
@@ -136,8 +131,7 @@ def _resurrected(queue_history: QueueHistory, deliveries: list[Delivery]) -> lis
         for delivery in same:
             if delivery.taken_by.invoke_us > deleted_us:
                 evidence = f"{first.client} deleted {message_id} by {deleted_us} us, then {delivery}"
-                findings.append(Finding(RESURRECTED, evidence, delivery.completed_us))
-    return findings
+                yield Finding(RESURRECTED, evidence, delivery.completed_us)
 
 
 def _lost(queue_history: QueueHistory, message: Message, drain_us: int) -> list[Finding]:

@@ -7,8 +7,7 @@ from typing import Annotated, Final, Literal
 from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
-from elasticq.peers.settings import PeerSettings
-from elasticq.peers.tls import server_context
+from elasticq.peers.settings import PeerSettings, server_context
 from elasticq.server.secret_files import check_mode
 
 NODES_MAX: Final = 15
