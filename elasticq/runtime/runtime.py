@@ -17,7 +17,7 @@ from collections.abc import Callable
 from functools import partial
 from logging import getLogger
 from traceback import format_tb
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from msgspec.structs import replace
 
@@ -40,6 +40,7 @@ from elasticq.storage.gate import SyncGate
 from elasticq.storage.interface import Storage
 
 NEVER_MS = 1 << 62
+_Result = TypeVar("_Result")
 
 _log = getLogger(__name__)
 
@@ -122,9 +123,7 @@ class Runtime:
 
     def start(self) -> None:
         """Start the node. A cluster of one in memory is master when this returns."""
-        with _Guard(self):
-            self._node.start(self._clock(), self._wall_clock())
-        self._drain()
+        self._call(lambda now_ms: self._node.start(now_ms, self._wall_clock()))
 
     def when_ready(self, on_ready: Callable[[], None]) -> None:
         """Call ``on_ready`` once as soon as commands can be executed.
@@ -137,7 +136,7 @@ class Runtime:
     def submit(self, call: Call, ticket: Ticket) -> None:
         """Execute ``call``. ``ticket.release`` is called now or, after a wait or a sync, later.
 
-        This does the work of _Guard and _drain inline, because it is the hot path and there is nearly always just one
+        This does the work of _call inline, because it is the hot path and there is nearly always just one
         reply.
         """
         if self.stopped:
@@ -163,55 +162,32 @@ class Runtime:
 
     def cancel(self, ticket: Ticket) -> None:
         """End the wait of a receive whose client disconnected. Do nothing if the answer was already given."""
-        if not self.stopped:
-            if self._moved:
-                self._moved = [held for held in self._moved if held.ticket != ticket]
-            with _Guard(self):
-                self._node.cancel(ticket, self._clock())
-            self._drain()
+        if self._moved:
+            self._moved = [held for held in self._moved if held.ticket != ticket]
+        self._call(self._node.cancel, ticket)
 
     def undelivered(self, result: Result) -> None:
         """Make the messages of a receive visible again, because its result could not be written."""
-        if not self.stopped:
-            with _Guard(self):
-                self._node.undelivered(result, self._clock())
-            self._drain()
+        self._call(self._node.undelivered, result)
 
     def close_waiters(self) -> None:
         """End every long poll, for a graceful stop."""
-        if not self.stopped:
-            with _Guard(self):
-                self._node.close_waiters(self._clock())
-            self._drain()
+        self._call(self._node.close_waiters)
 
     def receive(self, frames: list[tuple[str, bytes]]) -> list[tuple[str, FrameError]]:
         """Pass frames of other members to the node in order, each with the link that it came over.
 
         Return the links whose frames the node refused, each with the reason.
         """
-        if self.stopped:
-            return []
-        try:
-            errors = self._node.receive_all(frames, self._clock())
-        except Exception as failure:
-            self._fail(failure)
-            raise RuntimeStopped from failure
-        self._drain()
-        return errors
+        return self._call(self._node.receive_all, frames) or []
 
     def met(self, peer: Peer) -> None:
         """Pass the greeting of another member to the node."""
-        if not self.stopped:
-            with _Guard(self):
-                self._node.met(peer, self._clock())
-            self._drain()
+        self._call(self._node.met, peer)
 
     def lost(self, member_id: str) -> None:
         """Report to the node that the link to another member broke."""
-        if not self.stopped:
-            with _Guard(self):
-                self._node.lost(member_id, self._clock())
-            self._drain()
+        self._call(self._node.lost, member_id)
 
     def introduce(self) -> Peer:
         return self._node.introduce()
@@ -220,19 +196,12 @@ class Runtime:
         """Pass an operator's order to the node. The ticket is released with an OrderDone or an OrderRefused."""
         if self.stopped:
             raise RuntimeStopped
-        with _Guard(self):
-            self._node.order(order, ticket, self._clock())
-        self._drain()
+        self._call(self._node.order, order, ticket)
 
     def hand_over(self) -> bool:
         """Begin to hand over the mastership. Return False if this member is not master, or no other member can take
         it."""
-        if self.stopped:
-            return False
-        with _Guard(self):
-            is_due = self._node.hand_over(self._clock())
-        self._drain()
-        return is_due
+        return bool(self._call(self._node.hand_over))
 
     @property
     def node(self) -> Node:
@@ -248,8 +217,7 @@ class Runtime:
         """Continue with ``node``, which was made over an installed snapshot, and with the calls that waited."""
         if self.stopped:
             return
-        with _Guard(self):
-            self._moved = [*self.node.retire(self._clock()), *self._moved]
+        self._moved = [*self._enter(self.node.retire), *self._moved]
         if self._effects.frames:
             self._transmit()
         self._release()
@@ -268,22 +236,14 @@ class Runtime:
 
     def set_full(self, reason: str | None) -> None:
         """Refuse sends with ``reason``, because the disk is full. None ends that."""
-        if not self.stopped:
-            with _Guard(self):
-                self.node.set_full(reason, self._clock())
-            self._drain()
+        self._call(self.node.set_full, reason)
 
     def damaged(self, queue_id: int, sequences: list[int]) -> bool:
         """Report to the node that the contents of these messages on disk are lost.
 
         Return False if the storage must write new rows of the remaining data.
         """
-        if self.stopped:
-            return True
-        with _Guard(self):
-            is_done = self.node.damaged(queue_id, sequences, self._clock())
-        self._drain()
-        return is_done
+        return self._call(self.node.damaged, queue_id, sequences) is not False
 
     def fail(self, failure: BaseException) -> None:
         """Stop for ever, because a part that the member depends on is broken. No call is answered after this."""
@@ -326,6 +286,26 @@ class Runtime:
         """Stop without a failure. No call may enter after this."""
         self._stop()
         self._storage.close()
+
+    def _enter(self, method: Callable[..., _Result], *arguments: Any) -> _Result:
+        """Call a method of the node with the time as its last argument.
+
+        If it raises, stop the member, and raise RuntimeStopped.
+        """
+        assert not self.stopped, "a stopped node is never called"
+        try:
+            return method(*arguments, self._clock())
+        except BaseException as failure:
+            self._fail(failure)
+            raise RuntimeStopped from failure
+
+    def _call(self, method: Callable[..., _Result], *arguments: Any) -> _Result | None:
+        """Enter the node and carry out the effects. After a stop do nothing, and return None."""
+        if self.stopped:
+            return None
+        result = self._enter(method, *arguments)
+        self._drain()
+        return result
 
     def _drain(self) -> None:
         """Carry out the effects of the node."""
@@ -409,8 +389,7 @@ class Runtime:
 
     def _synced(self, token: int) -> None:
         if not self.stopped:
-            with _Guard(self):
-                self.node.synced(token, self._clock())
+            self._enter(self.node.synced, token)
             due = self._gate.synced(token)
             if due:
                 self._send(due)
@@ -419,16 +398,10 @@ class Runtime:
                 self._check_ready()
 
     def _stored(self, index: int) -> None:
-        if not self.stopped:
-            with _Guard(self):
-                self.node.stored(index, self._clock())
-            self._drain()
+        self._call(self.node.stored, index)
 
     def _fetched(self, fetch: Fetch, contents: list[MessageStored]) -> None:
-        if not self.stopped:
-            with _Guard(self):
-                self.node.fetched(fetch, contents, self._clock())
-            self._drain()
+        self._call(self.node.fetched, fetch, contents)
 
     def _check_ready(self) -> None:
         on_ready = self._on_ready
@@ -449,10 +422,8 @@ class Runtime:
         wake_at_ms = self._effects.wake_at_ms
         if self.stopped or wake_at_ms is None:
             return
-        now_ms = self._clock()
-        if now_ms >= wake_at_ms:
-            with _Guard(self):
-                self._node.tick(now_ms)
+        if self._clock() >= wake_at_ms:
+            self._enter(self._node.tick)
         self._drain()
 
     def _fail(self, failure: BaseException) -> None:
@@ -471,22 +442,5 @@ def _go_on(runtime: Runtime) -> None:
     if not moved or runtime.stopped:
         return
     some, runtime._moved = moved[:MOVED_AT_ONCE], moved[MOVED_AT_ONCE:]
-    with _Guard(runtime):
-        runtime.node.go_on_with(some, runtime._clock())
-    runtime._drain()
+    runtime._call(runtime.node.go_on_with, some)
     runtime._loop.call_soon(_go_on, runtime)
-
-
-class _Guard:
-    """A guard around a call of the node. An exception stops the member and is raised again as RuntimeStopped."""
-
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
-
-    def __enter__(self) -> None:
-        assert not self._runtime.stopped, "a stopped node is never called"
-
-    def __exit__(self, kind: object, failure: BaseException | None, trace: object) -> None:
-        if failure is not None:
-            self._runtime._fail(failure)
-            raise RuntimeStopped from failure
