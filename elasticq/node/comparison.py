@@ -7,12 +7,9 @@ from typing import Final
 
 from elasticq.engine.stored.mutations import RowsCompared
 from elasticq.engine.views.digest import Position
-from elasticq.node.digests import Digests
 from elasticq.node.journal import Journal
-from elasticq.node.membership.voter_changes import VoterChanges
 from elasticq.node.outputs import Ticket
-from elasticq.node.safe_execution import SafeExecutor
-from elasticq.replication.replica import Replica
+from elasticq.node.parts import Parts
 
 PART_MS: Final = 10  # pause between two parts, in which the member serves calls
 
@@ -24,19 +21,12 @@ class Comparison:
     arrived.
     """
 
-    def __init__(
-        self,
-        replica: Replica,
-        voter_changes: VoterChanges,
-        safe_executor: SafeExecutor,
-        journal: Journal,
-        digests: Digests,
-    ) -> None:
-        self._replica = replica
-        self._voter_changes = voter_changes
-        self._safe_executor = safe_executor
+    def __init__(self, parts: Parts, journal: Journal) -> None:
+        self._replica = parts.replica
+        self._voter_changes = parts.voter_changes
+        self._safe_executor = parts.safe_executor
         self._journal = journal
-        self._digests = digests
+        self._digests = parts.digests
         self._waiting: list[Ticket] = []
         self.number = 0  # of the comparison in progress; 0: none
         self._after: Position = []

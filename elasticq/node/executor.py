@@ -17,7 +17,6 @@ from elasticq.engine.consumer_groups.actions import awaited_view, heartbeat_wait
 from elasticq.engine.execute import execute, seal_or_answer
 from elasticq.engine.matching import Unfinished
 from elasticq.engine.ordering.contract import ContentsMissing
-from elasticq.engine.state import State
 from elasticq.engine.stored import mutations as m
 from elasticq.engine.stored.consumer_group_rows import ConsumerChanged, ConsumerRemoved, ResourceAssigned, ResourceFreed
 from elasticq.model.commands import Call, ReceiveMessage
@@ -28,25 +27,19 @@ from elasticq.model.group_results import GroupViewResult
 from elasticq.model.limits import WAITERS_MAX
 from elasticq.model.names import queue_path
 from elasticq.model.results import ReceiveMessageResult, Result
-from elasticq.node.clock import ClusterClock, earlier
-from elasticq.node.content_cache import ContentCache
+from elasticq.node.clock import earlier
 from elasticq.node.decision import Decision
 from elasticq.node.journal import Journal
 from elasticq.node.leadership import TAKING_OVER, Leadership
 from elasticq.node.outcomes import found_nothing, is_plain, is_standard_send
 from elasticq.node.outputs import Fetch, HeldCall, Reply, Ticket
-from elasticq.node.safe_execution import SafeExecutor
-from elasticq.node.settings import NodeSettings
-from elasticq.node.waits.backpressure import SendBackpressure
+from elasticq.node.parts import Parts
 from elasticq.node.waits.contents import ContentWaits
 from elasticq.node.waits.heartbeats import Heartbeats, WaitingHeartbeat
 from elasticq.node.waits.pending_calls import Remote
 from elasticq.node.waits.publishes import TOO_MANY, Matchings
-from elasticq.node.waits.replies import Replies
 from elasticq.node.waits.undecided import Undecided
 from elasticq.node.waits.waiters import Waiter, Waiters
-from elasticq.node.waits.waiting_calls import WaitingCalls
-from elasticq.replication.replica import Replica
 
 # Bounds for one receive: executions, and messages in all. Beyond them it moves only the last found dead letters.
 DEAD_LETTERS: Final = 10, 1_000
@@ -72,36 +65,23 @@ class Executor:
     undecided: the answers that this member held when it lost the mastership.
     """
 
-    def __init__(
-        self,
-        settings: NodeSettings,
-        state: State,
-        replica: Replica,
-        clock: ClusterClock,
-        safe_executor: SafeExecutor,
-        journal: Journal,
-        leadership: Leadership,
-        replies: Replies,
-        content_cache: ContentCache,
-        backpressure: SendBackpressure,
-        waiting_calls: WaitingCalls,
-        due: list[Reply],
-    ) -> None:
+    def __init__(self, parts: Parts, journal: Journal, leadership: Leadership) -> None:
+        settings = parts.settings
         self.waiters: Final = Waiters()  # Final, because other parts of the node hold these objects, too
         self.heartbeats: Final = Heartbeats()
         self.undecided: Final = Undecided(is_for_all=settings.mode == "all")
-        self._state = state
-        self._replica = replica
-        self._clock = clock
-        self._safe_executor = safe_executor
+        self._state = parts.state
+        self._replica = parts.replica
+        self._clock = parts.clock
+        self._safe_executor = parts.safe_executor
         self._journal = journal
         self._context = journal.context
         self._leadership = leadership
-        self._replies = replies
-        self._content_cache = content_cache
-        self._backpressure = backpressure
-        self._waiting_calls = waiting_calls
-        self._due = due
+        self._replies = parts.replies
+        self._content_cache = parts.content_cache
+        self._backpressure = parts.backpressure
+        self._waiting_calls = parts.waiting_calls
+        self._due = parts.effects.replies
         self._is_volatile = settings.volatile
         self.content_waits: Final = ContentWaits()
         self.resume_at_ms = 0  # when the next turn may go on with waits of which the last one did its part

@@ -16,15 +16,12 @@ from typing import Final
 from elasticq.engine.context import ExecutionContext
 from elasticq.engine.execute import execute
 from elasticq.engine.ordering.contract import ContentsMissing
-from elasticq.engine.state import State
 from elasticq.engine.stored.invocations import KEY_BYTES
 from elasticq.model.commands import Call
 from elasticq.model.errors import InternalFailure, ServiceUnavailable, SqsError
 from elasticq.model.limits import FRAME_BYTES_MAX, INVOCATION_DETAILS_BYTES_MAX, INVOCATIONS_MAX
 from elasticq.model.results import ReceiveMessageResult, Result, StaleResult
 from elasticq.node.call_holder import UNKNOWN, Keeper, refused_call
-from elasticq.node.clock import ClusterClock
-from elasticq.node.effects import Effects
 from elasticq.node.executor import Executor
 from elasticq.node.forwarding import (
     FORWARD_TAG,
@@ -40,14 +37,13 @@ from elasticq.node.forwarding import (
     encode,
 )
 from elasticq.node.leadership import TAKING_OVER, Leadership
-from elasticq.node.membership.members import Members, name_of
+from elasticq.node.membership.members import name_of
 from elasticq.node.outputs import Frame, HeldCall, Reply
-from elasticq.node.safe_execution import SafeExecutor
-from elasticq.node.settings import NodeSettings
+from elasticq.node.parts import Parts
 from elasticq.node.waits.pending_calls import Remote, Sent
-from elasticq.node.waits.waiting_calls import WaitingCalls, is_read
+from elasticq.node.waits.waiting_calls import is_read
 from elasticq.replication.messages import FrameError
-from elasticq.replication.replica import MASTER, Replica
+from elasticq.replication.replica import MASTER
 
 # with so many in the history, members make no invocation ids for their clients' calls
 GUIDS_MAX: Final = INVOCATIONS_MAX // 2
@@ -57,25 +53,21 @@ GUID_DETAILS_BYTES_MAX: Final = INVOCATION_DETAILS_BYTES_MAX // 2
 class Forwarder(Keeper):
     """A call holder that passes calls to ``executor`` while this member executes calls."""
 
-    def __init__(
-        self,
-        settings: NodeSettings,
-        state: State,
-        replica: Replica,
-        members: Members,
-        clock: ClusterClock,
-        effects: Effects,
-        safe_executor: SafeExecutor,
-        leadership: Leadership,
-        executor: Executor,
-        waiting_calls: WaitingCalls,
-        incarnation: str,
-    ) -> None:
-        super().__init__(settings.member_id, settings.limits, clock, effects, safe_executor, waiting_calls, incarnation)
-        self._settings = settings
-        self._state = state
-        self._replica = replica
-        self._members = members
+    def __init__(self, parts: Parts, leadership: Leadership, executor: Executor, incarnation: str) -> None:
+        settings = parts.settings
+        super().__init__(
+            settings.member_id,
+            settings.limits,
+            parts.clock,
+            parts.effects,
+            parts.safe_executor,
+            parts.waiting_calls,
+            incarnation,
+        )
+        self._settings = parts.settings
+        self._state = parts.state
+        self._replica = parts.replica
+        self._members = parts.members
         self._leadership = leadership
         self._executor = executor
         # (member, term): the member has reported that it is not the master any more

@@ -8,20 +8,13 @@ releases the memory of purged messages.
 from typing import Final
 
 from elasticq.engine.consumer_groups import sweep as group_sweep
-from elasticq.engine.redrive.mover import Mover
-from elasticq.engine.state import State
 from elasticq.engine.sweep import Sweeper, reclaim
 from elasticq.engine.topics import deliveries
 from elasticq.model.topic_results import PublishCounts
 from elasticq.node.comparison import Comparison
-from elasticq.node.content_cache import ContentCache
 from elasticq.node.executor import Executor
 from elasticq.node.journal import Journal
-from elasticq.node.membership.voter_changes import VoterChanges
-from elasticq.node.safe_execution import SafeExecutor
-from elasticq.node.settings import NodeSettings
-from elasticq.node.waits.backpressure import SendBackpressure
-from elasticq.replication.replica import Replica
+from elasticq.node.parts import Parts
 
 SWEEP_MS: Final = 1_000
 SWEEP_AGAIN_MS: Final = 10  # the shorter pause after a step that did not finish
@@ -37,31 +30,18 @@ class Housekeeping:
     """The background work of one member. Its entries are made like those of calls. All times are ms of the boot
     clock."""
 
-    def __init__(
-        self,
-        settings: NodeSettings,
-        state: State,
-        replica: Replica,
-        voter_changes: VoterChanges,
-        safe_executor: SafeExecutor,
-        journal: Journal,
-        executor: Executor,
-        content_cache: ContentCache,
-        backpressure: SendBackpressure,
-        mover: Mover,
-        comparison: Comparison,
-    ) -> None:
-        self._state = state
-        self._replica = replica
-        self._voter_changes = voter_changes
-        self._safe_executor = safe_executor
+    def __init__(self, parts: Parts, journal: Journal, executor: Executor, comparison: Comparison) -> None:
+        self._state = parts.state
+        self._replica = parts.replica
+        self._voter_changes = parts.voter_changes
+        self._safe_executor = parts.safe_executor
         self._journal = journal
         self._executor = executor
-        self._content_cache = content_cache
-        self._backpressure = backpressure
-        self._mover = mover
+        self._content_cache = parts.content_cache
+        self._backpressure = parts.backpressure
+        self._mover = parts.mover
         self._comparison = comparison
-        self._log_kept_bytes = settings.log_kept_bytes
+        self._log_kept_bytes = parts.settings.log_kept_bytes
         self._sweeper = Sweeper(journal.context.tally)
         self._sweep_at_ms = 0
         self._move_at_ms = 0

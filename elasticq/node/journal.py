@@ -12,26 +12,18 @@ from collections import deque
 
 from elasticq.engine.apply import apply, apply_all
 from elasticq.engine.context import ExecutionContext
-from elasticq.engine.redrive.mover import Mover
 from elasticq.engine.state import State
 from elasticq.engine.stored import mutations as m
 from elasticq.engine.stored.mutations import RowsCompared
 from elasticq.engine.writers.contract import Undo, roll_back
 from elasticq.model.commands import Call
 from elasticq.model.limits import ENTRY_BYTES_MAX
-from elasticq.node.clock import ClusterClock
-from elasticq.node.content_cache import ContentCache
 from elasticq.node.decision import Decision
-from elasticq.node.digests import Digests
-from elasticq.node.effects import Effects
 from elasticq.node.membership.members import read_payload
-from elasticq.node.outlet import Outlet
 from elasticq.node.outputs import Committed
-from elasticq.node.safe_execution import SafeExecutor
-from elasticq.node.settings import NodeSettings
+from elasticq.node.parts import Parts
 from elasticq.replication.messages import Append
 from elasticq.replication.records import Base, Entry, Voter
-from elasticq.replication.replica import Replica
 
 
 class Journal:
@@ -45,20 +37,8 @@ class Journal:
     discarded: how many entries were acknowledged before they were committed, and then dropped.
     """
 
-    def __init__(
-        self,
-        settings: NodeSettings,
-        state: State,
-        replica: Replica,
-        clock: ClusterClock,
-        effects: Effects,
-        outlet: Outlet,
-        safe_executor: SafeExecutor,
-        content_cache: ContentCache,
-        digests: Digests,
-        mover: Mover,
-        applied_index: int,
-    ) -> None:
+    def __init__(self, parts: Parts, applied_index: int) -> None:
+        settings = parts.settings
         self.applied_index = applied_index
         self.context = ExecutionContext(
             0,
@@ -74,15 +54,15 @@ class Journal:
         self.gathers = False
         self.advances = 0
         self.discarded = 0
-        self._state = state
-        self._replica = replica
-        self._clock = clock
-        self._effects = effects
-        self._outlet = outlet
-        self._safe_executor = safe_executor
-        self._content_cache = content_cache
-        self._digests = digests
-        self._mover = mover
+        self._state = parts.state
+        self._replica = parts.replica
+        self._clock = parts.clock
+        self._effects = parts.effects
+        self._outlet = parts.outlet
+        self._safe_executor = parts.safe_executor
+        self._content_cache = parts.content_cache
+        self._digests = parts.digests
+        self._mover = parts.mover
         self._is_volatile = settings.volatile
         self._batch_bytes_max = settings.batch_bytes_max
         self._open: list[m.Mutation] = []

@@ -11,14 +11,10 @@ a complete state.
 
 from typing import Final
 
-from elasticq.engine.state import State
 from elasticq.engine.stored import mutations as m
-from elasticq.node.clock import ClusterClock
 from elasticq.node.journal import Journal
 from elasticq.node.membership.members import founding
-from elasticq.node.safe_execution import SafeExecutor
-from elasticq.replication.replica import Replica
-from elasticq.replication.seeded_random import SeededRandom
+from elasticq.node.parts import Parts
 
 HAND_OVER_MS: Final = 1_000
 GRACE_BEFORE_MS: Final = 1_400  # a follower may have heard nothing for this long before it noticed
@@ -35,23 +31,15 @@ class Leadership:
     hands_over_until_ms: time on the boot clock at which the hand-over is given up; 0: no hand-over is in progress.
     """
 
-    def __init__(
-        self,
-        state: State,
-        replica: Replica,
-        clock: ClusterClock,
-        random: SeededRandom,
-        safe_executor: SafeExecutor,
-        journal: Journal,
-    ) -> None:
+    def __init__(self, parts: Parts, journal: Journal) -> None:
         self.serving = False
         self.may_write = False
         self.hands_over_until_ms = 0
-        self._state = state
-        self._replica = replica
-        self._clock = clock
-        self._random = random
-        self._safe_executor = safe_executor
+        self._state = parts.state
+        self._replica = parts.replica
+        self._clock = parts.clock
+        self._random = parts.random
+        self._safe_executor = parts.safe_executor
         self._journal = journal
         self._takeover_index = 0
         self._transfer_target = ""

@@ -2,46 +2,33 @@
 
 from itertools import islice
 
-from elasticq.engine.state import State
 from elasticq.engine.stored import mutations as m
 from elasticq.engine.stored.consumer_group_index import Group
-from elasticq.node.clock import ClusterClock
-from elasticq.node.digests import Digests
 from elasticq.node.executor import Executor
 from elasticq.node.forwarder import Forwarder
 from elasticq.node.journal import Journal
 from elasticq.node.leadership import Leadership
-from elasticq.node.membership.members import Members
+from elasticq.node.parts import Parts
 from elasticq.node.settings import GroupStatus, LeaseStatus, NodeStatus
-from elasticq.replication.replica import MASTER, Replica
+from elasticq.replication.replica import MASTER
 
 
 class StatusReport:
     """The status of one member, read from the parts of its node. It changes none of them."""
 
     def __init__(
-        self,
-        state: State,
-        replica: Replica,
-        members: Members,
-        clock: ClusterClock,
-        journal: Journal,
-        digests: Digests,
-        leadership: Leadership,
-        executor: Executor,
-        forwarder: Forwarder,
-        set_aside: int,
+        self, parts: Parts, journal: Journal, leadership: Leadership, executor: Executor, forwarder: Forwarder
     ) -> None:
-        self._state = state
-        self._replica = replica
-        self._members = members
-        self._clock = clock
+        self._state = parts.state
+        self._replica = parts.replica
+        self._members = parts.members
+        self._clock = parts.clock
         self._journal = journal
-        self._digests = digests
+        self._digests = parts.digests
         self._leadership = leadership
         self._executor = executor
         self._forwarder = forwarder
-        self._set_aside = set_aside
+        self._set_aside = parts.set_aside
 
     def status(self, now_ms: int, groups_max: int) -> NodeStatus:
         """Return the status that ``/ready`` and ``/cluster`` show for this member."""
