@@ -35,10 +35,7 @@ def kind_of(message: ReceivedMessage) -> str:
 
 
 def is_raw(message: ReceivedMessage) -> bool:
-    """Return whether the body is a client's text and not an envelope that this server wrote.
-
-    Older versions did not mark their envelopes. Those envelopes count as raw: they are posted unchanged and unsigned.
-    """
+    """Return whether the body is a client's text and not an envelope that this server wrote."""
     return (message.attributes or {}).get(GROUP) not in WRITTEN
 
 

@@ -297,8 +297,6 @@ class Member(ClusterProcess):
         if self._directory is None:
             return
         self._incoming.unlink(missing_ok=True)
-        for left in self._directory.path.glob("incoming-*.db*"):  # the names of older versions
-            left.unlink()
         for left in sorted(parts_of(self._incoming), key=lambda part: part.stat().st_mtime_ns)[:-1]:
             left.unlink()
 

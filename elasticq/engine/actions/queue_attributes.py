@@ -184,6 +184,4 @@ def is_same(name: str, given: str, present: str) -> bool:
     """Return whether a given value equals the present one. JSON documents are compared by value."""
     if given == present or name not in _DOCUMENTS or not given or not present:
         return given == present
-    if name == redrive_policies.POLICY:  # earlier versions stored maxReceiveCount as text
-        present = redrive_policies.with_number(present)
     return bool(documents.read(given) == documents.read(present))

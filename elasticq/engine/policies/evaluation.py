@@ -58,7 +58,7 @@ class NotUnderstood(Exception):
 
 
 def evaluate(policy: str, request: Request) -> str:
-    """Return ALLOW, DENY or NEITHER. An unreadable policy denies; an old version stored some."""
+    """Return ALLOW, DENY or NEITHER. An unreadable policy denies."""
     try:
         statements = _statements(policy)
     except Unreadable:
