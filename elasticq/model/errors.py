@@ -22,15 +22,16 @@ def quoted(text: str) -> str:
 
 
 class SqsError(Exception):
-    """An error answer: ``code``, ``json_type``, HTTP ``status`` and message."""
+    """An error answer: ``code``, ``json_type``, HTTP ``status`` and message. text: the message if none is given."""
 
     code: ClassVar[str] = "InternalFailure"
     json_type: ClassVar[str] = "InternalFailure"
     status: ClassVar[int] = 500
     sender_fault: ClassVar[bool] = True
+    text: ClassVar[str] = ""
 
-    def __init__(self, message: str) -> None:
-        self.message = message[:ERROR_CHARS_MAX]
+    def __init__(self, message: str = "") -> None:
+        self.message = (message or self.text)[:ERROR_CHARS_MAX]
         super().__init__(self.message)
 
     def without_frames(self) -> Self:
@@ -58,9 +59,7 @@ def _simple(name: str) -> tuple[str, str]:
 
 class QueueDoesNotExist(SenderError):
     code, json_type = "AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist"
-
-    def __init__(self, message: str = "The specified queue does not exist.") -> None:
-        super().__init__(message)
+    text = "The specified queue does not exist."
 
 
 class QueueNameExists(SenderError):
@@ -86,13 +85,10 @@ class BatchEntryIdsNotDistinct(SenderError):
 
 class InvalidBatchEntryId(SenderError):
     code, json_type = _simple("InvalidBatchEntryId")
-
-    def __init__(
-        self,
-        message: str = "A batch entry id can only contain alphanumeric characters, hyphens and underscores. "
-        "It can be at most 80 letters long.",
-    ) -> None:
-        super().__init__(message)
+    text = (
+        "A batch entry id can only contain alphanumeric characters, hyphens and underscores. "
+        "It can be at most 80 letters long."
+    )
 
 
 class BatchRequestTooLong(SenderError):
@@ -137,31 +133,21 @@ class ElasticqGroupDoesNotExist(SenderError):
     """Not an error of AWS: there is no consumer group of this name."""
 
     code, json_type = "ElasticqGroupDoesNotExist", "ElasticqGroupDoesNotExist"
-
-    def __init__(self, message: str = "The specified consumer group does not exist.") -> None:
-        super().__init__(message)
+    text = "The specified consumer group does not exist."
 
 
 class ElasticqUnknownConsumer(SenderError):
     """Not an error of AWS: the group has no such consumer. Its session ended, it left, or it never joined."""
 
     code, json_type = "ElasticqUnknownConsumer", "ElasticqUnknownConsumer"
-
-    def __init__(
-        self, message: str = "The group has no such consumer: its session is over, it left, or it never joined."
-    ) -> None:
-        super().__init__(message)
+    text = "The group has no such consumer: its session is over, it left, or it never joined."
 
 
 class ElasticqNotHolder(SenderError):
     """Not an error of AWS: the call's ElasticqToken is not that of the resource's current assignment."""
 
     code, json_type = "ElasticqNotHolder", "ElasticqNotHolder"
-
-    def __init__(
-        self, message: str = "The token is not that of a consumer which holds this queue in the group now."
-    ) -> None:
-        super().__init__(message)
+    text = "The token is not that of a consumer which holds this queue in the group now."
 
 
 class ResourceNotFound(SenderError):
@@ -304,9 +290,7 @@ class TopicNotFound(TopicError):
 class TaggedResourceNotFound(TopicError):
     code, json_type = "ResourceNotFound", "TaggedResourceNotFound"
     status = 404
-
-    def __init__(self, message: str = "Resource does not exist") -> None:
-        super().__init__(message)
+    text = "Resource does not exist"
 
 
 class AuthorizationError(TopicError):
@@ -366,6 +350,4 @@ class InternalFailure(ReceiverError):
     """A fault of the server. Its log has the details; the answer has none."""
 
     code, json_type = "InternalFailure", "InternalFailure"
-
-    def __init__(self, message: str = "We encountered an internal error. Please try again.") -> None:
-        super().__init__(message)
+    text = "We encountered an internal error. Please try again."
