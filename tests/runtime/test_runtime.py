@@ -55,6 +55,15 @@ class ScriptedNode:
     def set_full(self, reason: str | None, now_ms: int) -> None:
         self.told.append(("full", reason))
 
+    def cancel(self, ticket: Any, now_ms: int) -> None:
+        self.told.append(("cancel", ticket))
+
+    def undelivered(self, result: Result, now_ms: int) -> None:
+        self.told.append(("undelivered", result))
+
+    def close_waiters(self, now_ms: int) -> None:
+        self.told.append(("close_waiters",))
+
     def tick(self, now_ms: int) -> None:
         self.told.append(("tick", now_ms))
         self.effects.wake_at_ms = None
