@@ -66,6 +66,7 @@ ELSEWHERE = (
               "node/waits/pending_calls.py node/forwarder.py node/waits/backpressure.py",
               "node/test_cluster.py node/test_bridge.py node/test_sizes.py"),
     Elsewhere("what members tell proxies", "node/announcer.py", "node/test_proxy.py"),
+    Elsewhere("the parts of a node, which it makes together", "node/parts.py", "node/test_node.py"),
     Elsewhere("the replica's timers draw from it, by seed",
               "replication/seeded_random.py", "replication/test_replica.py"),
     Elsewhere("the server's side of a request, in each test that sends bytes; faults, as a client sees them",

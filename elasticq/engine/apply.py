@@ -21,6 +21,7 @@ from elasticq.engine.writers import (
     consumer_groups,
     history,
     leases,
+    metadata,
     move_tasks,
     plain,
     queues,
@@ -286,7 +287,7 @@ ROWS: Final[dict[type, Declare]] = {
     **topics.ROWS,
     **consumer_groups.ROWS,
     **turns.ROWS,
-    **plain.ROWS,
+    **metadata.ROWS,
     m.GroupsServed: _groups_served_rows,
 }
 """The function that declares the row changes, for each class of mutation that changes small tables.

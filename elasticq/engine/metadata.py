@@ -8,7 +8,7 @@ import msgspec
 from elasticq.engine.context import ExecutionContext
 from elasticq.engine.state import Queue, State
 from elasticq.engine.stored.contents import check_attributes, message_bytes
-from elasticq.engine.stored.mutations import MetadataForgotten, MetadataKept
+from elasticq.engine.stored.metadata_rows import MetadataForgotten, MetadataKept
 from elasticq.model import limits
 from elasticq.model.commands import MessageAttributeValue
 from elasticq.model.errors import InvalidParameterValue, OverLimit

@@ -24,16 +24,8 @@ from elasticq.engine.stored.dead_letter_sources import DeadLetterSources
 from elasticq.engine.stored.delivery_rows import UNTOUCHED, Grace, Row
 from elasticq.engine.stored.identity import Identity
 from elasticq.engine.stored.invocations import Invocations
-from elasticq.engine.stored.mutations import (
-    METADATA,
-    MOVE_TASKS,
-    PUBLISHES,
-    TABLES,
-    MessageStored,
-    MetadataKept,
-    MoveTaskSet,
-    PublishSet,
-)
+from elasticq.engine.stored.metadata_rows import METADATA, MetadataKept
+from elasticq.engine.stored.mutations import MOVE_TASKS, PUBLISHES, TABLES, MessageStored, MoveTaskSet, PublishSet
 from elasticq.engine.stored.queue_names import QueueNames
 from elasticq.engine.stored.redrive_policies import POLICY, Redrive, read_policy
 from elasticq.engine.stored.topic_index import Topics

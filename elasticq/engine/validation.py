@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from elasticq.engine.stored import mutations as m
+from elasticq.engine.stored.comparisons import RowsCompared
 from elasticq.engine.stored.invocations import KEY_BYTES
-from elasticq.engine.stored.mutations import RowsCompared
 
 MAC_KEY_BYTES_MAX: Final = 64  # of the keyed hash
 _TASK_STATES: Final = (m.RUNNING, m.COMPLETED, m.CANCELLING, m.CANCELLED, m.FAILED)

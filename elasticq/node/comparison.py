@@ -5,7 +5,7 @@ Between two parts, each member serves calls.
 
 from typing import Final
 
-from elasticq.engine.stored.mutations import RowsCompared
+from elasticq.engine.stored.comparisons import RowsCompared
 from elasticq.engine.views.digest import Position
 from elasticq.node.journal import Journal
 from elasticq.node.outputs import Ticket

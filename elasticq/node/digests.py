@@ -4,7 +4,7 @@ from hashlib import blake2b
 from typing import Final
 
 from elasticq.engine.state import State
-from elasticq.engine.stored.mutations import RowsCompared
+from elasticq.engine.stored.comparisons import RowsCompared
 from elasticq.engine.views.digest import Part, Position, digest_part
 from elasticq.replication.replica import Replica
 

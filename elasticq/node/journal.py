@@ -14,7 +14,7 @@ from elasticq.engine.apply import apply, apply_all
 from elasticq.engine.context import ExecutionContext
 from elasticq.engine.state import State
 from elasticq.engine.stored import mutations as m
-from elasticq.engine.stored.mutations import RowsCompared
+from elasticq.engine.stored.comparisons import RowsCompared
 from elasticq.engine.writers.contract import Undo, roll_back
 from elasticq.model.commands import Call
 from elasticq.model.limits import ENTRY_BYTES_MAX

@@ -144,7 +144,7 @@ class Runtime:
         try:
             self._node.submit(call, ticket, self._clock())
         except Exception as failure:
-            self._fail(failure)
+            self.fail(failure)
             raise RuntimeStopped from failure
         effects = self._effects
         replies = effects.replies
@@ -248,7 +248,8 @@ class Runtime:
     def fail(self, failure: BaseException) -> None:
         """Stop for ever, because a part that the member depends on is broken. No call is answered after this."""
         if not self.stopped:
-            self._fail(failure)
+            self._stop()
+            self._on_failure(failure)
 
     def status(self, groups_max: int = 0) -> NodeStatus:
         status = self._node.status(self._clock(), groups_max)
@@ -296,7 +297,7 @@ class Runtime:
         try:
             return method(*arguments, self._clock())
         except BaseException as failure:
-            self._fail(failure)
+            self.fail(failure)
             raise RuntimeStopped from failure
 
     def _call(self, method: Callable[..., _Result], *arguments: Any) -> _Result | None:
@@ -316,7 +317,9 @@ class Runtime:
             self._on_news(effects.news)
             effects.news.clear()
         if effects.records:
-            self._append()
+            if not self._is_volatile:
+                self._storage.append(effects.records, effects.token, self._synced)
+            effects.records.clear()
         if effects.committed or effects.fetches:
             self._store()
         if effects.log_floor > self._forgotten_index:
@@ -353,12 +356,6 @@ class Runtime:
             self._wanted = effects.wanted
             if effects.wanted is not None:
                 self._on_wanted(effects.wanted)
-
-    def _append(self) -> None:
-        effects = self._effects
-        if not self._is_volatile:
-            self._storage.append(effects.records, effects.token, self._synced)
-        effects.records.clear()
 
     def _store(self) -> None:
         effects = self._effects
@@ -425,10 +422,6 @@ class Runtime:
         if self._clock() >= wake_at_ms:
             self._enter(self._node.tick)
         self._drain()
-
-    def _fail(self, failure: BaseException) -> None:
-        self._stop()
-        self._on_failure(failure)
 
     def _stop(self) -> None:
         self.stopped = True

@@ -74,10 +74,10 @@ class Injector:
             "crash_next_voter": self._arm,
             "crash_appending_master": self._arm,
             "isolate_appending_master": self._arm,
-            "crash_proxy": self._crash_proxy,
-            "stop_proxy": self._stop_proxy,
+            "crash_proxy": partial(_crash_proxy, self),
+            "stop_proxy": partial(_stop_proxy, self),
             "pause_proxy": lambda fault: self._pause(self.cluster.proxies[fault.member], fault),
-            "cut_proxy": self._cut_proxy,
+            "cut_proxy": partial(_cut_proxy, self),
         }
 
     def start(self) -> None:
@@ -404,25 +404,29 @@ class Injector:
         self.operator.try_once(TransferMastership(to.name if fault.amount else ""))
         return True
 
-    # --- proxies ----------------------------------------------------------------------
 
-    def _crash_proxy(self, fault: Fault) -> bool:
-        proxy = self.cluster.proxies[fault.member]
-        is_up = proxy.node is not None
-        proxy.crash()
-        self._until(fault, proxy.start)
-        return is_up
+# --- proxies -----------------------------------------------------------------------------
 
-    def _stop_proxy(self, fault: Fault) -> bool:
-        """Stop a proxy gracefully, and start it again after its process has surely ended."""
-        proxy = self.cluster.proxies[fault.member]
-        is_up = proxy.node is not None and not proxy.is_paused
-        proxy.stop()
-        self._until(fault, lambda: self.scheduler.schedule(STOP_US, proxy.start))
-        return is_up
 
-    def _cut_proxy(self, fault: Fault) -> bool:
-        """Cut a proxy, in both directions, from the member of the fault, or from all members."""
-        proxy, members = self.cluster.proxies[fault.member], self.cluster.members
-        others = members if fault.peer < 0 else [members[fault.peer]]
-        return self._cut(fault, [pair for each in others for pair in ((proxy.id, each.id), (each.id, proxy.id))])
+def _crash_proxy(injector: Injector, fault: Fault) -> bool:
+    proxy = injector.cluster.proxies[fault.member]
+    is_up = proxy.node is not None
+    proxy.crash()
+    injector._until(fault, proxy.start)
+    return is_up
+
+
+def _stop_proxy(injector: Injector, fault: Fault) -> bool:
+    """Stop a proxy gracefully, and start it again after its process has surely ended."""
+    proxy = injector.cluster.proxies[fault.member]
+    is_up = proxy.node is not None and not proxy.is_paused
+    proxy.stop()
+    injector._until(fault, lambda: injector.scheduler.schedule(STOP_US, proxy.start))
+    return is_up
+
+
+def _cut_proxy(injector: Injector, fault: Fault) -> bool:
+    """Cut a proxy, in both directions, from the member of the fault, or from all members."""
+    proxy, members = injector.cluster.proxies[fault.member], injector.cluster.members
+    others = members if fault.peer < 0 else [members[fault.peer]]
+    return injector._cut(fault, [pair for each in others for pair in ((proxy.id, each.id), (each.id, proxy.id))])

@@ -4,7 +4,7 @@ import pytest
 
 from elasticq.engine.apply import apply
 from elasticq.engine.stored import mutations as m
-from elasticq.engine.stored.mutations import RowsCompared
+from elasticq.engine.stored.comparisons import RowsCompared
 from elasticq.engine.views import digest
 from elasticq.model import commands as c
 from elasticq.node.digests import INCOMPLETE

@@ -1,6 +1,6 @@
 """Digests of comparisons: the newest, none of what was taken back, of damaged rows or of a part that is missing."""
 
-from elasticq.engine.stored.mutations import RowsCompared
+from elasticq.engine.stored.comparisons import RowsCompared
 from elasticq.engine.views.digest import Position
 from elasticq.node.digests import DAMAGED, DIGESTS_MAX, INCOMPLETE, Digests
 from tests.node.cluster import Solo

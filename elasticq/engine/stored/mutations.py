@@ -11,46 +11,13 @@ from typing import Final, TypeVar
 import msgspec
 from msgspec import Struct
 
+from elasticq.engine.stored.comparisons import RowsCompared
 from elasticq.engine.stored.consumer_group_rows import GROUP_TABLES, GroupMutation
+from elasticq.engine.stored.metadata_rows import METADATA, MetadataMutation
 from elasticq.engine.stored.tables import Table
 from elasticq.model.commands import MessageAttributes
 from elasticq.model.limits import MUTATION_ROWS_MAX
 from elasticq.model.ranges import Count, Digest, Number, Priority, RowTimeMs, Term, VirtualTime
-
-
-class MetadataKept(Struct, array_like=True, tag=141, frozen=True, gc=False):
-    """The metadata that clients added to a message when they returned it by REST, without that of the send.
-
-    It has a table of its own, because few messages have such metadata.
-    """
-
-    queue_id: Number
-    sequence: Number
-    metadata: dict[str, str]
-
-
-class MetadataForgotten(Struct, array_like=True, tag=142, frozen=True, gc=False):
-    """The deletion of the metadata of these messages, which are deleted."""
-
-    queue_id: Number
-    sequences: list[Number]
-
-
-MetadataMutation = MetadataKept | MetadataForgotten
-
-METADATA: Final = Table("metadata", ("queue_id", "sequence"), MetadataKept, since=1, is_plain=True)
-
-
-class RowsCompared(Struct, array_like=True, tag=150, frozen=True, gc=False):
-    """A part of a comparison. Each member hashes its rows after ``after``, up to and including ``until``.
-
-    number: the log index of the first part. after, until: positions of engine/views/digest.py; ``after`` is empty in
-    the first part, and ``until`` in the last one. The entry holds no other mutation, so all members hash the same rows.
-    """
-
-    number: Number
-    after: list[int | str]
-    until: list[int | str]
 
 
 class UnknownMutation(Exception):

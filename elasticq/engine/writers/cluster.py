@@ -4,8 +4,8 @@ from typing import Final
 
 from elasticq.engine.state import State
 from elasticq.engine.stored import mutations as m
+from elasticq.engine.stored.comparisons import RowsCompared
 from elasticq.engine.stored.identity import Identity
-from elasticq.engine.stored.mutations import RowsCompared
 from elasticq.engine.stored.tables import AHEAD_MS, Change, Put, Raise, RowChange
 from elasticq.engine.writers.contract import Declare, Undo, Writer
 

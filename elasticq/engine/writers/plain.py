@@ -1,25 +1,10 @@
-"""A writer for mutations whose only effects are the row changes they declare. ``State.tables`` holds these rows.
+"""A writer for mutations whose only effects are the row changes they declare. ``State.tables`` holds these rows."""
 
-Those of the metadata of returned messages are declared here.
-"""
-
-from typing import Any, Final
+from typing import Any
 
 from elasticq.engine.state import State
-from elasticq.engine.stored.mutations import METADATA, MetadataForgotten, MetadataKept
 from elasticq.engine.stored.tables import Change, Drop, Key, Put, RowChange, changed
-from elasticq.engine.writers.contract import Declare, Undo
-
-
-def _kept_rows(mutation: MetadataKept) -> list[RowChange]:
-    return [Put(METADATA, (mutation.queue_id, mutation.sequence), mutation)]
-
-
-def _forgotten_rows(mutation: MetadataForgotten) -> list[RowChange]:
-    return [Drop(METADATA, (mutation.queue_id, sequence)) for sequence in mutation.sequences]
-
-
-ROWS: Final[dict[type, Declare]] = {MetadataKept: _kept_rows, MetadataForgotten: _forgotten_rows}
+from elasticq.engine.writers.contract import Undo
 
 
 def write(state: State, changes: list[RowChange], undo: Undo | None) -> None:

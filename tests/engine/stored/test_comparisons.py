@@ -4,7 +4,7 @@ import pytest
 
 from elasticq.engine.apply import apply, row_changes
 from elasticq.engine.stored import mutations as m
-from elasticq.engine.stored.mutations import RowsCompared
+from elasticq.engine.stored.comparisons import RowsCompared
 from elasticq.engine.validation import Unfit, validate
 from elasticq.engine.views.digest import state_digest
 from tests.engine.desk import Desk

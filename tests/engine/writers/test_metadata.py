@@ -5,7 +5,7 @@ import sqlite3
 from elasticq.engine.apply import apply
 from elasticq.engine.state import State
 from elasticq.engine.stored import mutations as m
-from elasticq.engine.stored.mutations import MetadataForgotten, MetadataKept
+from elasticq.engine.stored.metadata_rows import MetadataForgotten, MetadataKept
 from elasticq.node.outputs import Committed
 from elasticq.storage.rows.rows import Rows
 from tests.storage.rows.test_rows import created, flush, opened, stored
