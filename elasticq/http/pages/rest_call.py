@@ -47,8 +47,6 @@ _STATUS: Final[dict[type[SqsError], int]] = {QueueDoesNotExist: 404, QueueNameEx
 class Asked:
     """The parts of one HTTP request that the REST API reads."""
 
-    __slots__ = ("body", "is_doq", "method", "path", "query")
-
     def __init__(self, method: str, path: str, query: str, body: bytes) -> None:
         self.is_doq = path.startswith(BASES[1])
         self.method = method
@@ -145,8 +143,6 @@ class Connection(Protocol):
 class _Ask:
     """The awaitable of a handler: a command, and the name of the call in the log of invocations."""
 
-    __slots__ = ("command", "name")
-
     def __init__(self, command: Command, name: str) -> None:
         self.command = command
         self.name = name
@@ -157,20 +153,6 @@ class _Ask:
 
 class RestCall:
     """A request that is served without aiohttp. It is the ticket of each of its commands."""
-
-    __slots__ = (
-        "_account",
-        "_asked",
-        "_began_s",
-        "_command",
-        "_connection",
-        "_context",
-        "_handler",
-        "_head",
-        "_is_submitting",
-        "_name",
-        "_principal",
-    )
 
     @property
     def address(self) -> str:
