@@ -11,7 +11,8 @@ owns its fields, and knows only the parts below it:
     Executor        calls on a master, from admission to answer
     Waiters, SendBackpressure, WaitingCalls: calls that wait for a message, for space, for a master
     Leadership      when this member may decide; Members, VoterChanges: who belongs to the cluster
-    Journal         log entries between decision and commit; Outlet, Digests, ContentCache
+    Journal         log entries between decision and commit
+    Parts           what all of these use: state, clock, Outlet, Digests, ContentCache
     Replica         the order of entries among the members (replication/)
 
 These rules involve several parts:
@@ -35,41 +36,28 @@ These rules involve several parts:
 
 from collections.abc import Iterable
 
-from elasticq.engine.redrive.mover import Mover
-from elasticq.engine.state import State
 from elasticq.engine.stored import mutations as m
 from elasticq.model.commands import Call
 from elasticq.model.errors import ServiceUnavailable
 from elasticq.model.results import ReceiveMessageResult, Result
 from elasticq.node.announcer import Announcer
-from elasticq.node.clock import ClusterClock
 from elasticq.node.comparison import Comparison
-from elasticq.node.content_cache import ContentCache
-from elasticq.node.digests import Digests
 from elasticq.node.driven import Driven
-from elasticq.node.effects import Effects
 from elasticq.node.executor import LOST, Executor
 from elasticq.node.forwarder import Forwarder
 from elasticq.node.forwarding import FORWARDED, ContentRefused, check_sender
 from elasticq.node.housekeeping import Housekeeping
 from elasticq.node.journal import Journal
 from elasticq.node.leadership import Leadership
-from elasticq.node.membership.members import Members
 from elasticq.node.membership.peer import Peer
-from elasticq.node.membership.voter_changes import NOT_THE_MASTER, VoterChanges
+from elasticq.node.membership.voter_changes import NOT_THE_MASTER
 from elasticq.node.orders import Order, OrderDone, OrderRefused, TransferMastership, VerifyRows
-from elasticq.node.outlet import Outlet
 from elasticq.node.outputs import Fetch, HeldCall, Reply, Ticket, Wanted
+from elasticq.node.parts import Parts
 from elasticq.node.reports.event_log import EventLog
 from elasticq.node.reports.status import StatusReport
-from elasticq.node.restoring import restore
-from elasticq.node.safe_execution import SafeExecutor
 from elasticq.node.settings import LeaseStatus, NodeSettings, NodeStatus
-from elasticq.node.waits.backpressure import SendBackpressure
-from elasticq.node.waits.replies import Replies
-from elasticq.node.waits.waiting_calls import WaitingCalls
 from elasticq.replication import messages
-from elasticq.replication.election import Timing
 from elasticq.replication.events import (
     BecameMaster,
     Campaigned,
@@ -82,7 +70,7 @@ from elasticq.replication.events import (
 )
 from elasticq.replication.messages import FrameError
 from elasticq.replication.records import Durable, Entry, Vote
-from elasticq.replication.replica import MASTER, Replica
+from elasticq.replication.replica import MASTER
 from elasticq.replication.seeded_random import SeededRandom
 from elasticq.replication.validation import validate
 
@@ -94,91 +82,27 @@ class Node(Driven):
         self, settings: NodeSettings, durable: Durable, entropy: bytes, rows: Iterable[m.Mutation] = ()
     ) -> None:
         """Create the member. ``rows`` yields the content of the rows on disk, up to ``durable.applied_index``."""
+        parts = Parts(settings, durable, SeededRandom(entropy), rows)
         self.settings = settings
-        self.effects = effects = Effects()
-        self.state = state = State()
-        set_aside = restore(state, rows, effects)
-        self.clock = clock = ClusterClock()
-        clock.ahead_ms = state.ahead_ms
-        random = SeededRandom(entropy)
-        timing = Timing(
-            settings.heartbeat_ms, settings.election_min_ms, settings.election_max_ms, settings.broken_link_ms
-        )
-        is_volatile, replies = settings.volatile, effects.replies
-        self.replica = replica = Replica(
-            settings.member_id, settings.voters, durable, timing, random, clock.reading, is_volatile=is_volatile
-        )
-        self.members = members = Members(settings, replica, random, was_removed=durable.was_removed)
-        members.founded()
-        if state.cluster_id:
-            replica.cluster = state.cluster_id
-        self._event_log = EventLog(replica, members, effects)
-        self._voter_changes = changes = VoterChanges(settings, replica, members)
+        self.effects, self.state, self.clock = parts.effects, parts.state, parts.clock
+        self.replica, self.members = parts.replica, parts.members
+        self._event_log = EventLog(parts.replica, parts.members, parts.effects)
         # not from the entropy alone, which may be that of an earlier node
-        incarnation = random.token(b"courier %d" % durable.applied_index, 8).hex()
-        index = durable.applied_index
-        safe_executor, mover = SafeExecutor(effects.failures), Mover()
-        waiting_calls = WaitingCalls(state, settings.hold_ms, settings.read_wait_ms, settings.limits.wait_s)
-        outlet, digests = Outlet(replica, effects, is_volatile=is_volatile), Digests(state, replica)
-        content_cache = ContentCache(state, effects.fetches, settings.memory_bytes)
-        backpressure = SendBackpressure(state, content_cache, replies, settings.memory_bytes_max if is_volatile else 0)
-        held = Replies(replica, replies, settings.mode, settings.all_timeout_ms)
-
-        self.journal = journal = Journal(
-            settings, state, replica, clock, effects, outlet, safe_executor, content_cache, digests, mover, index
-        )
-        self.leadership = leadership = Leadership(state, replica, clock, random, safe_executor, journal)
-        self._executor = executor = Executor(
-            settings,
-            state,
-            replica,
-            clock,
-            safe_executor,
-            journal,
-            leadership,
-            held,
-            content_cache,
-            backpressure,
-            waiting_calls,
-            replies,
-        )
-        self.waiters = executor.waiters
-        self._undecided = executor.undecided
-        comparison = Comparison(replica, changes, safe_executor, journal, digests)
-        self.housekeeping = Housekeeping(
-            settings,
-            state,
-            replica,
-            changes,
-            safe_executor,
-            journal,
-            executor,
-            content_cache,
-            backpressure,
-            mover,
-            comparison,
-        )
-        self._forwarder = forwarder = Forwarder(
-            settings,
-            state,
-            replica,
-            members,
-            clock,
-            effects,
-            safe_executor,
-            leadership,
-            executor,
-            waiting_calls,
-            incarnation,
-        )
+        incarnation = parts.random.token(b"courier %d" % durable.applied_index, 8).hex()
+        self.journal = journal = Journal(parts, durable.applied_index)
+        self.leadership = leadership = Leadership(parts, journal)
+        self._executor = executor = Executor(parts, journal, leadership)
+        self.waiters, self._undecided = executor.waiters, executor.undecided
+        self._comparison = comparison = Comparison(parts, journal)
+        self.housekeeping = Housekeeping(parts, journal, executor, comparison)
+        self._forwarder = forwarder = Forwarder(parts, leadership, executor, incarnation)
         self.passed_on = forwarder.passed_on
-        self._announcer = Announcer(replica, clock, effects, forwarder)
-        self._report = StatusReport(
-            state, replica, members, clock, journal, digests, leadership, executor, forwarder, set_aside
-        )
-        self._outlet, self._comparison, self._content_cache = outlet, comparison, content_cache
-        self._backpressure, self._waiting_calls, self._replies = backpressure, waiting_calls, held
-        self._stored_index = index
+        self._announcer = Announcer(parts.replica, parts.clock, parts.effects, forwarder)
+        self._report = StatusReport(parts, journal, leadership, executor, forwarder)
+        self._voter_changes, self._outlet, self._content_cache = parts.voter_changes, parts.outlet, parts.content_cache
+        self._backpressure, self._waiting_calls = parts.backpressure, parts.waiting_calls
+        self._replies = parts.replies
+        self._stored_index = durable.applied_index
         self._master_seen: str | None = None
 
     # --- inputs -------------------------------------------------------------------
