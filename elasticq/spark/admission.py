@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from elasticq.spark.offsets import Part
-from elasticq.spark.options import PARTITIONS_DEFAULT, Read
+from elasticq.spark.options import Read
 from elasticq.spark.queues import Backlog
 
-MESSAGES_A_TASK: Final = 5_000  # about 100 ms of CPU
+MESSAGES_A_TASK: Final = 5_000  # a task costs the JVM about as much CPU as 1,000 messages do the worker
 RATE_SAVED_S: Final = 60  # after a longer idle time, a batch still gets the messages of a minute only
 
 
@@ -95,7 +95,7 @@ def tasks_of(options: Read, messages: int) -> Tasks:
     if options.partitions:
         return Tasks(options.partitions, options.partitions)
     by_backlog = -(-messages // MESSAGES_A_TASK)
-    return Tasks(max(options.min_partitions or PARTITIONS_DEFAULT, by_backlog), options.min_partitions or 1)
+    return Tasks(max(options.min_partitions, by_backlog), options.min_partitions)
 
 
 def divided(

@@ -120,7 +120,7 @@ class BatchReader(DataSourceReader):
         return [QueueView(url, number, count, snapshot) for number, url in enumerate(urls)] or [None]
 
     def _shares(self, url: str, visible: int, first: int) -> list[Share]:
-        tasks = self._options.partitions or PARTITIONS_DEFAULT
+        tasks = self._options.partitions or max(self._options.min_partitions, PARTITIONS_DEFAULT)
         bound = visible if self._options.ending_mode == "snapshot" else self._count
         counts = [NO_BOUND] * tasks
         if bound is not None:

@@ -35,7 +35,7 @@ TRUE: Final = frozenset(["true", "1", "yes", "on"])
 FALSE: Final = frozenset(["false", "0", "no", "off"])
 UNITS_S: Final = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 LEASE_SECONDS_MAX: Final = 43_200  # the longest visibility timeout of SQS
-PARTITIONS_DEFAULT: Final = 4  # tasks of a batch
+PARTITIONS_DEFAULT: Final = 4  # tasks of a batch read that receives
 
 T = TypeVar("T")
 
@@ -182,7 +182,7 @@ class Read(Queue):
     )
     partitions: int = option(whole(1, 10_000), 0, "exact number of tasks of a batch; by default by the backlog")
     min_partitions: int = option(
-        whole(1, 10_000), 0, "fewest tasks of a batch, more for each 5,000 messages; by default 4, for a FIFO queue 1"
+        whole(1, 10_000), 1, "fewest tasks of a batch; there is one for each 5,000 messages, for a FIFO queue one"
     )
     max_messages_per_trigger: int = option(whole(1, 10_000_000), 20_000, "most messages of a micro-batch")
     max_bytes_per_trigger: int = option(

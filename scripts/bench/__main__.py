@@ -9,8 +9,8 @@ sys.path.insert(0, str(HERE.parent))
 import rows  # noqa: E402
 
 ROWS = (
-    "servers", "auth", "client", "deep", "instructions", "metrics", "orders", "pages", "scheduled", "spark", "stalls",
-    "start", "states", "topics",
+    "servers", "auth", "client", "deep", "instructions", "metrics", "orders", "pages", "scheduled", "spark",
+    "spark_speed", "stalls", "start", "states", "topics",
 )  # fmt: skip
 
 sys.exit(rows.run(HERE, ROWS, default=("servers", "orders", "topics")))

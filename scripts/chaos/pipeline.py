@@ -112,7 +112,8 @@ class SparkCluster:
         self._daemon(host, "Worker", *arguments, SPARK_LOCAL_IP=host)
 
     def start_driver(self) -> None:
-        self._start("driver", [sys.executable, "-m", "tests.spark.pipeline", str(self.plan)], {})
+        """Start a driver. Its JVM does not find elasticq by itself, as with an editable install."""
+        self._start("driver", [sys.executable, "-m", "tests.spark.pipeline", str(self.plan)], {"PYTHONPATH": ""})
 
     def _start(self, name: str, command: list[str], environment: dict[str, str]) -> None:
         with (self.directory / f"{name}.log").open("ab") as log:

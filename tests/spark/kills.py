@@ -140,6 +140,7 @@ class Job:
             "checkpoint": str(self.checkpoint),
             "sink": sink,
             "options": {"pageSize": 10, "maxMessagesPerTrigger": 200, "pollInterval": 0.1, "retrySeconds": RETRY_S}
+            | {"partitions": 4}
             | (options or {}),
             "conf": CONF
             | {"master": master, "spark_local_dir": str(directory / "scratch")}

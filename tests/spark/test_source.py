@@ -45,7 +45,7 @@ def test_a_stream_reads_each_message_once_and_leaves_nothing_in_flight(
 ) -> None:
     url = make_queue(elasticq_server)
     elasticq_server.fill(url, [str(number) for number in range(250)])
-    rows = stream(url, maxMessagesPerTrigger=100, queryName="jobs")
+    rows = stream(url, maxMessagesPerTrigger=100, queryName="jobs", minPartitions=4)
     assert Counter(row.body for row in rows) == Counter(map(str, range(250)))
     assert {row.batch for row in rows} == {1, 2, 3}
     assert {row.partition for row in rows} == {0, 1, 2, 3}
