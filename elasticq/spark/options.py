@@ -191,7 +191,9 @@ class Read(Queue):
     min_messages_per_trigger: int = option(whole(1, 10_000_000), 1, "smallest backlog that starts a micro-batch")
     max_trigger_delay: float = option(seconds(0, 86_400), 900.0, "longest wait for minMessagesPerTrigger")
     max_rate_per_second: int = option(whole(1, 10_000_000), 0, "messages a second on average; 0: no limit")
-    poll_interval: float = option(seconds(0, 3600), 1.0, "time between two requests for the backlog of an idle queue")
+    poll_interval: float = option(
+        seconds(0, 3600), -1.0, "time between two requests for the backlog of an idle queue; by default 0.2 with leases"
+    )
     visibility_timeout: float = option(
         seconds(1, LEASE_SECONDS_MAX), 300.0, "of received messages, except in mode=lease; the driver renews it"
     )

@@ -19,6 +19,8 @@ from elasticq.spark.options import Read
 from elasticq.spark.queues import Backlog, backlog_of, find_queues
 
 QUEUES_FOUND_S: Final = 60.0  # how long the list of a prefix's queues is used
+POLL_S: Final = 1.0  # AWS charges for requests
+POLL_ELASTICQ_S: Final = 0.2
 log = logging.getLogger(__name__)
 
 
@@ -38,6 +40,9 @@ class Planner:
         self._backlogs: list[tuple[str, Backlog]] = []
         self._asked_s = float("-inf")
         self._idle = False
+        self._poll_s = options.poll_interval
+        if self._poll_s < 0:
+            self._poll_s = POLL_ELASTICQ_S if mode == "lease" else POLL_S
         self._dead_letters = ""  # the URL of deadLetterQueue
         self._planned: Offset | None = None  # the newest batch planned by this process
         self._committed: Offset | None = None
@@ -111,7 +116,7 @@ class Planner:
         The call sleeps for the rest of the interval.
         """
         if self._idle:
-            self._environment.sleep(max(0.0, self._asked_s + self._options.poll_interval - self._environment.now_s()))
+            self._environment.sleep(max(0.0, self._asked_s + self._poll_s - self._environment.now_s()))
         self._ask()
         wanted = self._admission.amount(
             [backlog for _, backlog in self._backlogs], messages_max, any(url.endswith(".fifo") for url in self._queues)

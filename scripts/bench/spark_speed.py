@@ -26,10 +26,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pyspark.cloudpickle import register_pickle_by_value
+
 from elasticq.spark import session
 
 ROOT = Path(__file__).resolve().parents[2]
-from scripts.bench.spark import BODY, LISTENING, PARTITIONS, connection_of, fill, fresh_queue, is_below, processes  # noqa: E402
+from scripts.bench.spark import BODY, LISTENING, PARTITIONS, fill, fresh_queue, is_below, processes  # noqa: E402
 
 PAGE = 10
 BATCH = 1_000
@@ -197,7 +199,7 @@ def main(options: argparse.Namespace) -> int:
     try:
         assert server.stdout is not None
         endpoint = next(match.group(1) for line in server.stdout if (match := LISTENING.search(line)))
-        connection_of(endpoint, "light")
+        register_pickle_by_value(sys.modules[__name__])  # the workers do not find this module
         conf = dict(each.split("=", 1) for each in options.conf)
         spark = session(master=f"local[{PARTITIONS}]", name="bench", spark_driver_memory="2g", **conf)
         spark.sparkContext.setLogLevel("ERROR")
