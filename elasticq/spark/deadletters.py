@@ -4,7 +4,7 @@ import logging
 from typing import Any, Final
 
 from elasticq.client.errors import SqsError, Unreachable
-from elasticq.spark.clients import Client
+from elasticq.spark.clients import Client, may_pass
 from elasticq.spark.entries import BATCH_BYTES_MAX, Batch, Outgoing, message_attributes
 from elasticq.spark.environment import Environment
 from elasticq.spark.options import OptionError, Read
@@ -38,7 +38,10 @@ class DeadLetters:
             self._url = wanted if "://" in wanted else client.get_queue_url(QueueName=wanted)["QueueUrl"]
             self._size_bytes_max = _size_bytes_max(client, self._url)
         except (SqsError, Unreachable) as error:
-            raise OptionError(f"option deadLetterQueue: {explained(error, wanted, options.endpoint)}") from error
+            said = explained(error, wanted, options.endpoint)
+            if may_pass(error):
+                raise said from error
+            raise OptionError(f"option deadLetterQueue: {said}") from error
         for source in find_queues(client, options):
             if _size_bytes_max(client, source) > self._size_bytes_max:
                 raise OptionError(f"option deadLetterQueue: its {SIZE} {self._size_bytes_max} is less than of {source}")

@@ -16,7 +16,7 @@ from uuid import uuid4
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 
 from elasticq.client.errors import SqsError
-from elasticq.spark.clients import connect
+from elasticq.spark.clients import connect, may_pass
 from elasticq.spark.entries import (
     BODY_COLUMNS,
     SINK_COLUMNS,
@@ -151,17 +151,24 @@ class Target:
 
     @classmethod
     def find(cls, settings: Queue, queue: str) -> "Target":
-        """Return the queue with a URL or name. Raise OptionError if it does not exist or the server refuses the key."""
+        """Return the queue with a URL or name. Raise OptionError if it does not exist or the server refuses the key.
+
+        Raise SqsError for an error that may pass, such as 503.
+        """
         sqs = connect(settings.connection)
         try:
             url = queue if "://" in queue else sqs.get_queue_url(QueueName=queue)["QueueUrl"]
         except SqsError as error:
+            if may_pass(error):
+                raise
             raise OptionError(f"queue {queue}: {error.code}: {error.message}") from error
         if url.endswith(".fifo"):
             return cls(url, True)
         try:
             attributes = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"]).get("Attributes", {})
         except SqsError as error:
+            if may_pass(error):
+                raise
             if "AccessDenied" not in error.code:
                 raise OptionError(f"queue {queue}: {error.code}: {error.message}") from error
             return cls(url, None)  # the key may have the right to send only

@@ -1,5 +1,6 @@
 """onParseError=deadletter: where bodies that are no rows go, and with what."""
 
+import socket
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from elasticq.spark.deadletters import REASON_CHARACTERS, DeadLetters
 from elasticq.spark.environment import Environment
 from elasticq.spark.options import OptionError, Read, parse_queue
+from elasticq.spark.queues import QueueError
 from elasticq.spark.schema import Rejected
 from tests.spark.servers import Server
 
@@ -105,3 +107,12 @@ def test_a_queue_for_smaller_messages_is_refused_at_the_start(
 ) -> None:
     with pytest.raises(OptionError, match="its MaximumMessageSize 2048 is less than of"):
         letters(bad, source=make_queue(elasticq_server))
+
+
+def test_a_server_that_does_not_answer_is_no_wrong_option() -> None:
+    with socket.socket() as bound:  # and nobody listens
+        bound.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{bound.getsockname()[1]}/0/jobs"
+        given = {"queueUrl": url, "client": "light", "retrySeconds": "0", "deadLetterQueue": "bad"}
+        with pytest.raises(QueueError, match="does not answer"):
+            DeadLetters(parse_queue(Read, given), Environment())
