@@ -59,7 +59,7 @@ simulate: .venv/.installed  ## simulate clusters with faults: SEEDS=n seeds from
 	$(BIN)/python -m elasticq sim --seeds $(SEEDS) --first $(FIRST) $(ARGS)
 
 # share PERCENT OPTIONS simulates one kind of cluster with that part of the seeds, from a random first seed.
-nightly: .venv/.installed-test  ## simulate SEEDS=n fresh seeds (failing ones go into FAILING=file); run all tests in a random order, fuzz, chaos, and all clients
+nightly: .venv/.installed-test  ## simulate SEEDS=n fresh seeds (failing ones go into FAILING=file); run all tests in a random order, fuzz, chaos, all clients, and every version of Spark
 	@share() { $(BIN)/python -m elasticq sim --first random --processes 0 --quiet --coverage --failing $(FAILING) --seeds $$(( $(SEEDS) * $$1 / 100 + 1 )) $${@:2}; }; \
 	status=0; share 40 --members 3 || status=1; share 30 --members 5 || status=1; share 5 --members 7 || status=1; \
 	share 10 --members 1 || status=1; share 10 --members 3 --mixed || status=1; share 5 --members 5 --mixed || status=1; exit $$status
@@ -67,6 +67,7 @@ nightly: .venv/.installed-test  ## simulate SEEDS=n fresh seeds (failing ones go
 	$(MAKE) fuzz MINUTES=$(FUZZ_MINUTES)
 	$(MAKE) chaos KILLS=$(KILLS) MINUTES=$(MINUTES) FIRST=$$RANDOM
 	$(MAKE) clients ARGS="--heavy --allow-missing"
+	$(BIN)/python scripts/spark_versions.py
 
 fuzz: .venv/.installed-test  ## fuzz each parser of arriving bytes for MINUTES=m, guided by coverage; installs atheris; JOBS=n at a time
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]'

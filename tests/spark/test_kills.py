@@ -40,7 +40,8 @@ class Stream:
 def stream(elasticq_server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stream]:
     """One job for the short tests; each leaves it running and the queue empty."""
     url = create(elasticq_server, "killed")
-    with Job(tmp_path_factory.mktemp("killed") / "job", url) as job:
+    # On a busy machine this process must find a worker before it has read its share.
+    with Job(tmp_path_factory.mktemp("killed") / "job", url, pace_s=0.1) as job:
         yield Stream(job, elasticq_server.endpoint)
 
 
