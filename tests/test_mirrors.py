@@ -79,7 +79,7 @@ ELSEWHERE = (
               "server/test_watched.py"),
     Elsewhere("parts of Spark's reading that mean something beside Spark, or in the model that kills them at any step",
               "spark/acknowledge.py spark/collector.py spark/datasource.py spark/driver.py spark/lease.py "
-              "spark/planner.py spark/wal.py",
+              "spark/wal.py",
               "spark/model/test_model.py spark/test_source.py spark/test_batch.py spark/test_consuming.py"),
     Elsewhere("what is about to be written to the rows: written, read again and compared as a whole",
               "storage/rows/batches.py storage/rows/statements.py storage/rows/tables.py",
