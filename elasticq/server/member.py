@@ -112,8 +112,11 @@ class Member(ClusterProcess):
         """
         if not self.ended.done():
             self.runtime.node.fsync_measured(self._storage.slow_sync_ms)
-            trouble = self.runtime.node.members.waiting_for()
-            self._operator_log.trouble(trouble, "this member takes part in its cluster")
+            members = self.runtime.node.members
+            is_usual = members.is_fresh and not members.trouble
+            self._operator_log.trouble(
+                members.waiting_for(), "this member takes part in its cluster", is_usual=is_usual
+            )
             if self._has_incoming and self._fetching is None and self.runtime.status().ready:
                 self._has_incoming = False
                 self._drop_incoming()

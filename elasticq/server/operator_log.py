@@ -11,6 +11,9 @@ from elasticq.replication.records import Entry
 from elasticq.storage.directory import DataDirectory
 from elasticq.storage.rows.discarded import Discarded
 
+USUAL_S: Final = 10.0
+"""The time in which the members of a healthy cluster find each other."""
+
 _log: Final = logging.getLogger("elasticq.server.member")
 
 
@@ -22,21 +25,24 @@ class OperatorLog:
         self._loop = loop
         self._discarded = None if directory is None else Discarded(directory.discarded)
         self._linked: dict[str, Peer] = {}
-        self._trouble = ""
+        self._trouble = ("", False)  # what was logged last, and whether as a warning
+        self._started_s = loop.time()
 
     def news(self, news: list[News]) -> None:
         for one in news:
             _log.log(logging.WARNING if one.is_warning else logging.INFO, "%s: %s", one.event, one.text)
 
-    def trouble(self, trouble: str, well: str) -> None:
+    def trouble(self, trouble: str, well: str, *, is_usual: bool = False) -> None:
         """Log why this process cannot serve for its cluster, and what to do, when the reason changes.
 
-        trouble: the reason, empty if it can serve. Then ``well`` is logged.
+        trouble: the reason, empty if it can serve. Then ``well`` is logged. is_usual: each start begins like this, so
+        it becomes a warning only USUAL_S after the start.
         """
-        if trouble != self._trouble:
-            self._trouble = trouble
-            level = logging.WARNING if trouble else logging.INFO
-            _log.log(level, "%s", trouble or well)
+        is_early = is_usual and self._loop.time() - self._started_s < USUAL_S
+        told = trouble, bool(trouble) and not is_early
+        if told != self._trouble:
+            self._trouble = told
+            _log.log(logging.WARNING if told[1] else logging.INFO, "%s", trouble or well)
 
     def met(self, peer: Peer, own: Peer) -> None:
         """Log a new link. A linked member that greets again, with changed data, is not logged.

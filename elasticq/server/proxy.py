@@ -67,7 +67,8 @@ class ProxyProcess(ClusterProcess):
 
     def _look(self) -> None:
         if not self.ended.done():
-            self._operator_log.trouble(self._proxy.unready_reason(), "this proxy passes calls on to its cluster")
+            trouble, well = self._proxy.unready_reason(), "this proxy passes calls on to its cluster"
+            self._operator_log.trouble(trouble, well, is_usual=True)
             self._loop.call_later(LOOK_S, self._look)
 
     async def hand_over(self) -> None:

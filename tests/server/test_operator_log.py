@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from elasticq.engine.stored.mutations import encode
 from elasticq.node.membership.peer import Peer
 from elasticq.replication.records import Entry
-from elasticq.server.operator_log import OperatorLog
+from elasticq.server.operator_log import USUAL_S, OperatorLog
 from elasticq.storage.directory import DataDirectory
 from tests.node.proxied import PROXY_ID, proxy_of
 
@@ -94,3 +94,21 @@ async def test_link_to_whom_regions_mean_something_else_is_told_once(
     differing = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert len(differing) == bool(told)
     assert all(text.startswith("regions_differ: web (") and told in text for text in differing)
+
+
+async def test_what_each_start_begins_with_is_a_warning_only_if_it_lasts(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = OperatorLog(None, asyncio.get_running_loop())
+    with caplog.at_level(logging.INFO):
+        for trouble in ("1 of 3 have met", "2 of 3 have met", "2 of 3 have met"):
+            log.trouble(trouble, "well", is_usual=True)
+        monkeypatch.setattr(log, "_started_s", log._started_s - USUAL_S)
+        log.trouble("2 of 3 have met", "well", is_usual=True)
+        log.trouble("", "well")
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
+        ("INFO", "1 of 3 have met"),
+        ("INFO", "2 of 3 have met"),
+        ("WARNING", "2 of 3 have met"),
+        ("INFO", "well"),
+    ]
