@@ -2,6 +2,7 @@
 
 Each incident is staged, must be named by every member that runs, is fixed as an operator would fix it, and must then
 be gone from all pages. The program prints how long each took. The status is 1 if one was not named in time, or stayed.
+--pictures keeps the first page of each incident as Chromium shows it, on a desk and on a phone.
 
 1. On a cluster of three: no consumer, poison message, blocked group, stuck in flight, dead letters growing, failing
    subscription, member dead, member cut off, member behind, disk filling, upgrade half done, incompatible build, a
@@ -16,9 +17,10 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from tests.system.cluster.clocked import Skew
-from tests.system.cluster.cluster import Cluster
+from tests.system.cluster.cluster import HOST, Cluster
 from tests.system.cluster.incidents import (
     QUEUES,
     ClockOff,
@@ -54,17 +56,25 @@ PLAIN: dict[str, Make] = {
 CLOCKED: dict[str, Make] = {"ClockOff": lambda _, __: ClockOff(), "Purge": lambda _, __: Purge()}
 
 
+VIEWS = {"desk": (1_280, 900, "light"), "phone": (390, 844, "dark")}
+
+
 def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--pictures", type=Path, metavar="DIR", help="keep pictures of the first pages here, as build/ui"
+    )
     parser.add_argument("--incident", metavar="NAME,...", help=f"only these of {', '.join((*PLAIN, *CLOCKED))}")
 
 
 def main(options: argparse.Namespace) -> int:
     only = options.incident.split(",") if options.incident else [*PLAIN, *CLOCKED]
     skews = (Skew(), Skew(), Skew())
-    found = [
-        *_on_a_cluster({name: make for name, make in PLAIN.items() if name in only}, ()),
-        *_on_a_cluster({name: make for name, make in CLOCKED.items() if name in only}, skews),
-    ]
+    with ExitStack() as stack:
+        camera = Camera(options.pictures, stack) if options.pictures else None
+        found = [
+            *_on_a_cluster({name: make for name, make in PLAIN.items() if name in only}, (), camera),
+            *_on_a_cluster({name: make for name, make in CLOCKED.items() if name in only}, skews, camera),
+        ]
     failed = [name for name, failure in found if failure]
     print(f"{len(found)} incidents, {len(found) - len(failed)} named in time and gone when fixed", flush=True)
     for name, failure in found:
@@ -73,7 +83,29 @@ def main(options: argparse.Namespace) -> int:
     return int(bool(failed))
 
 
-def _on_a_cluster(incidents: dict[str, Make], skews: tuple[Skew, ...]) -> list[tuple[str, str]]:
+class Camera:
+    """A real browser that keeps pictures in a folder."""
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        from playwright.sync_api import sync_playwright
+
+        self._folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        path = shutil.which("chromium") or shutil.which("chromium-browser")
+        self._browser: Any = stack.enter_context(sync_playwright()).chromium.launch(
+            executable_path=path, args=["--no-sandbox"]
+        )
+        stack.callback(self._browser.close)
+
+    def take(self, url: str, name: str) -> None:
+        for view, (width, height, scheme) in VIEWS.items():
+            page = self._browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+            page.goto(url)
+            page.screenshot(path=str(self._folder / f"incident-{name}-{view}.png"))
+            page.close()
+
+
+def _on_a_cluster(incidents: dict[str, Make], skews: tuple[Skew, ...], camera: Camera | None) -> list[tuple[str, str]]:
     """Return each incident's name with its failure, which is empty if it was named in time and left when fixed."""
     if not incidents:
         return []
@@ -83,7 +115,7 @@ def _on_a_cluster(incidents: dict[str, Make], skews: tuple[Skew, ...]) -> list[t
     try:
         cluster.start()
         for name, make in incidents.items():
-            found.append((name, _one(cluster, name, make)))
+            found.append((name, _one(cluster, name, make, camera)))
     finally:
         cluster.end()
     if not any(failure for _, failure in found):
@@ -91,7 +123,7 @@ def _on_a_cluster(incidents: dict[str, Make], skews: tuple[Skew, ...]) -> list[t
     return found
 
 
-def _one(cluster: Cluster, name: str, make: Make) -> str:
+def _one(cluster: Cluster, name: str, make: Make, camera: Camera | None) -> str:
     """Stage an incident, check the pages, fix it, and check them again. Return what went wrong, empty if nothing."""
     failure = ""
     with ExitStack() as stack:
@@ -101,6 +133,8 @@ def _one(cluster: Cluster, name: str, make: Make) -> str:
             named_s = max(check_named(cluster, [incident]).values())
         except AssertionError as error:
             failure, named_s = str(error), float("nan")
+        if camera is not None:
+            camera.take(f"http://{HOST}:{incident.shown_by(cluster)[0].admin_port}/", name)
         began_s = time.monotonic()
         incident.fix(cluster)
         try:
