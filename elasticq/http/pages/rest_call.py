@@ -218,6 +218,7 @@ class RestCall:
             self._connection.rest_ended(self._head, 200, JSON_TYPE, msgspec.json.encode(end.value), None)
         except Exception as failure:
             self._refuse(failure)
+            failure.__traceback__ = None  # else its frames keep the call and this error for ever, as Reply has no gc
         else:
             self._command, self._name = ask.command, ask.name
             if outcome is None:

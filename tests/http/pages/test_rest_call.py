@@ -1,5 +1,6 @@
 """The hot way of the REST API: it answers as aiohttp's does, and nothing gets lost where its client does."""
 
+import gc
 import json
 import random
 from collections.abc import AsyncIterator
@@ -8,9 +9,10 @@ from typing import Any, Final
 import pytest
 
 from elasticq.http.connection.bounds import Bounds
+from elasticq.http.pages.rest_call import RestCall
 from elasticq.model.names import DEFAULT_ACCOUNT
 from elasticq.wire.browsers import Browsers
-from tests.http.desk import HOST, Desk, Response, json_request, responses, settle, until
+from tests.http.desk import HOST, Desk, Response, get, json_request, responses, settle, until
 from tests.http.pages.test_rest import API, DOQ, asked
 from tests.http.signing import KEY, signed
 
@@ -236,3 +238,16 @@ async def test_get_with_a_body_and_chunks_are_for_aiohttp(desk: Desk) -> None:
     chunks = b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
     assert (await desk.ask(head.encode() + chunks)).json()["content"] == "in chunks"
     assert desk.context.slow_requests == 2
+
+
+async def test_refused_calls_leave_nothing_in_memory() -> None:
+    desk = Desk()
+    protocol, line = desk.connect()
+    for at in range(20):
+        protocol.data_received(get(f"/api/v1/queues/none{at}/messages"))
+        await until(lambda: len(responses(line.received)) == 1)
+        assert responses(line.received)[0].status == 404
+        line.received.clear()
+    gc.collect()
+    assert sum(type(each) is RestCall for each in gc.get_objects()) <= 1
+    await desk.close()
