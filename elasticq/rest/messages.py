@@ -128,7 +128,7 @@ def _received(message: r.ReceivedMessage) -> s.Message:
         str(_sequence_in(message.receipt_handle)),
         message.message_id,
         system.get("MessageGroupId", ""),
-        given_priority(message.message_attributes) or 0,
+        int(system[PRIORITY]) if PRIORITY in system else given_priority(message.message_attributes) or 0,
         message.body,
         _metadata(message.message_attributes, system),
         "inflight",
@@ -143,7 +143,7 @@ async def take(request: Request, limit: int, wait_s: int | None) -> list[s.Messa
     query = request.query
     command = c.ReceiveMessage(
         request.queue,
-        ["All", KEPT],
+        ["All", KEPT, PRIORITY],
         message_attribute_names=["All"],
         max_number_of_messages=min(limit, 10),
         visibility_timeout=query.get("visibility_s"),

@@ -9,6 +9,7 @@ from elasticq.engine.context import ExecutionContext, Outcome, named_queue
 from elasticq.engine.deduplication import attempt_key, attempt_prolonged, attempt_recorded, attempted
 from elasticq.engine.ordering.contract import ContentsMissing
 from elasticq.engine.ordering.leases import ENDED_AT_ONCE_MAX
+from elasticq.engine.ordering.priority import PRIORITY
 from elasticq.engine.redrive import dead_letters as redrive
 from elasticq.engine.state import Queue, State
 from elasticq.engine.stored import mutations as m
@@ -34,7 +35,7 @@ SYSTEM_ATTRIBUTES: Final = (
 )
 
 
-_BY_NAME_ALONE: Final = frozenset((metadata.KEPT,))
+_BY_NAME_ALONE: Final = frozenset((metadata.KEPT, PRIORITY))
 PARTITION: Final = "ElasticqPartition"
 CHARACTER_BYTES_MAX: Final = 4
 VISIBILITY_MS_MAX: Final = limits.VISIBILITY_S_MAX * 1_000
@@ -265,6 +266,8 @@ def _add_attributes(
         message.attributes = system_attributes(queue, content, count, first_received_ms, asked.system_names)
         if metadata.KEPT in asked.system_names:
             message.attributes |= metadata.shown(state, queue, content.sequence)
+        if PRIORITY in asked.system_names and queue.kind.has_priorities:
+            message.attributes[PRIORITY] = str(queue.order.priority(content.sequence))
     if asked.attribute_names and content.attributes:
         message.message_attributes = _filtered(content.attributes, asked.attribute_names)
 

@@ -245,3 +245,15 @@ def test_bad_change_is_refused(desk: Desk, command: ElasticqChangePriority, erro
     desk.create("plain")
     with pytest.raises(error):
         desk.do(command)
+
+
+def test_receive_shows_the_current_priority_only_by_its_name(desk: Desk) -> None:
+    changed = send(desk, "a", 7)
+    send(desk, "b")
+    change(desk, [changed], -3)
+    for names, expected in (["ElasticqPriority"], [("a", "-3"), ("b", "0")]), (["All"], [("a", None), ("b", None)]):
+        found = desk.do(c.ReceiveMessage("jobs", names, max_number_of_messages=10, visibility_timeout=0))
+        assert [
+            (message.body, (message.attributes or {}).get("ElasticqPriority"))
+            for message in found.messages  # type: ignore[attr-defined]
+        ] == expected
