@@ -138,12 +138,12 @@ GroupMutation = (
     | ConsumerChanged
 )
 
-TOKENS: Final = Table("tokens", ("name",), TokensGiven, since=1, is_plain=True)
+TOKENS: Final = Table("tokens", ("name",), TokensGiven, is_plain=True)
 LAST_TOKEN: Final = "last"
 """The key of the one row of TOKENS."""
-CONSUMER_GROUPS: Final = Table("consumer_groups", ("number",), ConsumerGroupSet, since=1, is_plain=True)
-REBALANCES: Final = Table("rebalances", ("number",), GroupRebalanced, since=1, is_plain=True)
-CONSUMERS: Final = Table("consumers", ("number",), ConsumerSet, since=1, is_plain=True, is_held=True)
-ASSIGNMENTS: Final = Table("assignments", ("token",), ResourceAssigned, since=1)
+CONSUMER_GROUPS: Final = Table("consumer_groups", ("number",), ConsumerGroupSet, is_plain=True)
+REBALANCES: Final = Table("rebalances", ("number",), GroupRebalanced, is_plain=True)
+CONSUMERS: Final = Table("consumers", ("number",), ConsumerSet, is_plain=True, is_held=True)
+ASSIGNMENTS: Final = Table("assignments", ("token",), ResourceAssigned)
 """Its rows are in State.groups, because there may be many."""
 GROUP_TABLES: Final = (TOKENS, CONSUMER_GROUPS, REBALANCES, CONSUMERS, ASSIGNMENTS)

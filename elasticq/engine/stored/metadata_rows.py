@@ -28,4 +28,4 @@ class MetadataForgotten(Struct, array_like=True, tag=142, frozen=True, gc=False)
 
 MetadataMutation = MetadataKept | MetadataForgotten
 
-METADATA: Final = Table("metadata", ("queue_id", "sequence"), MetadataKept, since=1, is_plain=True)
+METADATA: Final = Table("metadata", ("queue_id", "sequence"), MetadataKept, is_plain=True)

@@ -530,7 +530,7 @@ Mutation = (
     | DelaysRestored
 )
 
-META: Final = Table("meta", ("name",), ClusterFounded, is_held=True)
+META: Final = Table("meta", ("name",), ClusterFounded, since=0, is_held=True)
 CLUSTER: Final = "cluster"
 """The key of the one row of META that mutations set."""
 TAKEOVERS: Final = Table("takeovers", ("term",), TookOver, newest=64)
@@ -538,17 +538,17 @@ MOVE_TASKS: Final = Table("move_tasks", ("number",), MoveTaskSet, is_plain=True)
 LEASES: Final = Table(
     "leases", ("queue_id", "name", "batch", "partition"), LeaseCalled | LeaseSet, member="call", last_by="ended_ms"
 )
-TURNS: Final = Table("turns", ("queue_id", "path"), TurnsSet, since=1)
+TURNS: Final = Table("turns", ("queue_id", "path"), TurnsSet)
 LEASE_ITSELF: Final = -1
 """The call number of the lease's own row."""
-TOPICS: Final = Table("topics", ("number",), TopicSet, since=1, is_plain=True)
-SUBSCRIPTIONS: Final = Table("subscriptions", ("number",), SubscriptionSet, since=1, is_plain=True)
-PUBLISHES: Final = Table("publishes", ("number",), PublishSet, since=1, is_plain=True)
+TOPICS: Final = Table("topics", ("number",), TopicSet, is_plain=True)
+SUBSCRIPTIONS: Final = Table("subscriptions", ("number",), SubscriptionSet, is_plain=True)
+PUBLISHES: Final = Table("publishes", ("number",), PublishSet, is_plain=True)
 
 TABLES: Final = (META, TAKEOVERS, MOVE_TASKS, LEASES, TURNS, TOPICS, SUBSCRIPTIONS, PUBLISHES, METADATA, *GROUP_TABLES)
 """The tables in the order in which a start reads them, before the queues. Add a new one at the end."""
 
-QUEUES: Final = Table("queues", ("id",), QueueRestored)
+QUEUES: Final = Table("queues", ("id",), QueueRestored, since=0)
 """It is not in TABLES, because its rows have columns of their own, and pages of messages belong to them."""
 
 _decoder: msgspec.msgpack.Decoder[list[Mutation]] = msgspec.msgpack.Decoder(list[Mutation])

@@ -34,7 +34,7 @@ class Table(Struct, frozen=True):
     key: tuple[str, ...]
     row: Any
     member: str = ""
-    since: int = 0
+    since: int = 1
     newest: int = 0
     is_plain: bool = False
     is_held: bool = False

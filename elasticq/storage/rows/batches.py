@@ -19,6 +19,7 @@ from elasticq.storage.rows.statements import (
     add_updates,
     blob_row,
     checked,
+    encode,
     priorities_row,
     queue_row,
     touched_row,
@@ -102,8 +103,9 @@ class PendingBatch:
             last_queue_id=tables.numbers[LAST_QUEUE_ID],
             ahead_ms=tables.numbers[AHEAD_MS],
             has_holes=tables.has_holes,
-        ).counting({**{name: small.count for name, small in tables.small.items()}, DELAYS: tables.delay_pages})
-        self._rows[sql.PUT_META].append(checked(APPLIED, applied.encoded()))
+            counts={**{name: small.count for name, small in tables.small.items()}, DELAYS: tables.delay_pages},
+        )
+        self._rows[sql.PUT_META].append(checked(APPLIED, encode(applied)))
         self._rows[sql.PUT_META_COPY] = self._rows[sql.PUT_META]
 
     def _add_queue(self, queue: Queue) -> None:

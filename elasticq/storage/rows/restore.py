@@ -100,7 +100,7 @@ class Restore:
             yield from self._small()
             rows = _read_queues(self._connection, applied.queues)
             _check_contents(self._connection)
-            self._tables.delay_pages = _count_delays(self._connection, applied.count(DELAYS))
+            self._tables.delay_pages = _count_delays(self._connection, applied.counts.get(DELAYS, 0))
             newest = max([row.queue_id for row, _ in rows], default=0)
             if applied.last_queue_id > newest:
                 yield from gone_queue(applied.last_queue_id)
@@ -111,7 +111,7 @@ class Restore:
 
     def _small(self) -> Iterator[Mutation]:
         for name, small in self._tables.small.items():
-            yield from small.read(self._connection, self._applied.count(name))
+            yield from small.read(self._connection, self._applied.counts.get(name, 0))
         if self._applied.ahead_ms:
             yield ClockAdvanced(self._applied.ahead_ms)
 

@@ -225,13 +225,11 @@ class _Salvage:
         self._find_pages()
         self._find_contents(applied.index)
         self._write_queues()
-        applied = replace(
-            applied,
-            queues=len(self._queues),
-        ).counting({**self._small(applied), DELAYS: self._delay_pages})
+        counts = {**self._small(applied), DELAYS: self._delay_pages}
+        applied = replace(applied, queues=len(self._queues), counts=counts)
         self._copy("invocations", 1, sql.PUT_INVOCATIONS, _is_history, None)
         applied.has_holes |= bool(self._told)
-        self._put_meta(APPLIED, applied.encoded())
+        self._put_meta(APPLIED, encode(applied))
         return Salvaged(applied.index, self._told)
 
     # --- small tables -------------------------------------------------------------------
@@ -260,16 +258,16 @@ class _Salvage:
         for table in TABLES:
             if table is not META:
                 columns, small = len(table.columns()), SmallTable(table)
-                counts[table.name] = self._copy(
-                    table.name, columns, small.put, small.is_whole, applied.count(table.name)
-                )
+                expected = applied.counts.get(table.name, 0)
+                counts[table.name] = self._copy(table.name, columns, small.put, small.is_whole, expected)
         return counts
 
     def _founded(self, applied: Applied) -> bool:
-        value = self._meta(CLUSTER) if applied.is_founded else None
+        is_founded = applied.counts.get(META.name, 0) > 0
+        value = self._meta(CLUSTER) if is_founded else None
         if value is not None:
             self._put_meta(CLUSTER, value)
-        elif applied.is_founded:
+        elif is_founded:
             self._told.append(
                 "Lost: the cluster's id and key. It gets new ones; receipt handles are not valid any more."
             )

@@ -42,7 +42,6 @@ PRAGMAS: Final = (
 _FIRST: Final = (
     f"PRAGMA application_id = {APPLICATION}",
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL, crc INTEGER NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE takeovers (term INTEGER PRIMARY KEY, value BLOB NOT NULL, crc INTEGER NOT NULL)",
     """CREATE TABLE queues (
         id INTEGER PRIMARY KEY, account TEXT NOT NULL, name TEXT NOT NULL, attributes BLOB NOT NULL, tags BLOB NOT NULL,
         created_ms INTEGER NOT NULL, modified_ms INTEGER NOT NULL, deleted_ms INTEGER, purged_ms INTEGER,
@@ -62,14 +61,9 @@ _FIRST: Final = (
         number INTEGER PRIMARY KEY, newest_ms INTEGER NOT NULL, removed BLOB NOT NULL, rows BLOB NOT NULL,
         crc INTEGER NOT NULL)""",
     "CREATE INDEX invocations_by_age ON invocations (newest_ms)",
-    "CREATE TABLE move_tasks (number INTEGER PRIMARY KEY, value BLOB NOT NULL, crc INTEGER NOT NULL)",
     """CREATE TABLE groups (
         queue_id INTEGER NOT NULL, first INTEGER NOT NULL, groups BLOB NOT NULL, crc INTEGER NOT NULL,
         PRIMARY KEY (queue_id, first))""",
-    """CREATE TABLE leases (
-        queue_id INTEGER NOT NULL, name TEXT NOT NULL, batch INTEGER NOT NULL, partition INTEGER NOT NULL,
-        call INTEGER NOT NULL, value BLOB NOT NULL, crc INTEGER NOT NULL,
-        PRIMARY KEY (queue_id, name, batch, partition, call)) WITHOUT ROWID""",
     "CREATE TABLE meta_copy (name TEXT PRIMARY KEY, value BLOB NOT NULL, crc INTEGER NOT NULL) WITHOUT ROWID",
     """CREATE TABLE priorities (
         queue_id INTEGER NOT NULL, first INTEGER NOT NULL, part INTEGER NOT NULL, priorities BLOB NOT NULL,

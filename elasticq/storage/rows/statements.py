@@ -5,7 +5,6 @@ from zlib import crc32
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import astuple, replace
 
 from elasticq.engine.stored.mutations import QueueRestored
 from elasticq.replication.records import Base, Voter
@@ -82,9 +81,6 @@ AS_STORED, AS_MOVED = 0, 1
 
 APPLIED: Final = "applied"
 """The name of the row of ``meta`` that holds the index up to which the rows are complete."""
-_COUNTS: Final = {"meta": "is_founded", "takeovers": "takeovers", "move_tasks": "move_tasks", "leases": "leases"}
-"""The field of Applied with the number of rows of a small table, for the tables that are not in ``tables``."""
-
 DELAYS: Final = "delays"
 """The name under which Applied counts the pages with delays. A missing row would make messages visible too soon."""
 
@@ -95,38 +91,20 @@ encode = msgspec.msgpack.Encoder().encode
 class Applied(Struct, array_like=True):
     """Row "applied" of ``meta``: the index up to which the rows are complete, and how many rows the small tables have.
 
-    last_queue_id: the highest id ever used, as ids are not used again. leases: rows of their table. ahead_ms: how far
-    tests advanced the clock, else 0. has_holes: the rows were salvaged and lack something that other members have.
-    tables: the number of rows of all other small tables, by name; not written if all are empty.
+    last_queue_id: the highest id ever used, as ids are not used again. ahead_ms: how far tests advanced the clock,
+    else 0. has_holes: the rows were salvaged and lack something that other members have. counts: the number of rows of
+    each small table, and of pages with DELAYS, by name.
     """
 
     index: int
     term: int
     time_ms: int
     queues: int = 0
-    takeovers: int = 0
-    is_founded: bool = False
     voters: tuple[Voter, ...] | None = None
     last_queue_id: int = 0
-    move_tasks: int = 0
-    leases: int = 0
     ahead_ms: int = 0
     has_holes: bool = False
-    tables: dict[str, int] = {}
-
-    def count(self, table: str) -> int:
-        """Return how many rows the small table has."""
-        return int(getattr(self, _COUNTS[table])) if table in _COUNTS else self.tables.get(table, 0)
-
-    def counting(self, counts: dict[str, int]) -> "Applied":
-        """Return a copy with these numbers of rows, given by the names of the small tables."""
-        fields: dict[str, Any] = {_COUNTS[table]: count for table, count in counts.items() if table in _COUNTS}
-        fields["is_founded"] = bool(fields["is_founded"])
-        later = {table: count for table, count in counts.items() if table not in _COUNTS and count}
-        return replace(self, tables=later, **fields)
-
-    def encoded(self) -> bytes:
-        return encode(self if self.tables else astuple(self)[:-1])
+    counts: dict[str, int] = {}
 
     def base(self) -> Base:
         return Base(self.index, self.term, self.time_ms, self.voters)
