@@ -23,15 +23,13 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from pyspark.cloudpickle import register_pickle_by_value
 
 from elasticq.spark import session
-
-ROOT = Path(__file__).resolve().parents[2]
-from scripts.bench.spark import BODY, LISTENING, PARTITIONS, fill, fresh_queue, is_below, processes  # noqa: E402
+from scripts.bench.measure import ROOT, server_command, serving
+from scripts.bench.spark import BODY, PARTITIONS, fill, fresh_queue, is_below, processes
 
 PAGE = 10
 BATCH = 1_000
@@ -193,17 +191,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def main(options: argparse.Namespace) -> int:
     for name, value in {"AWS_ACCESS_KEY_ID": "000000000000", "AWS_SECRET_ACCESS_KEY": "secret"}.items():
         os.environ.setdefault(name, value)
-    command = [sys.executable, "-m", "elasticq", "server", "--memory", "--host", "127.0.0.1", "--port", "0"]
-    environment = os.environ | {"ELASTICQ_ADMIN__PORT": "0"}
-    server = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
-    try:
-        assert server.stdout is not None
-        endpoint = next(match.group(1) for line in server.stdout if (match := LISTENING.search(line)))
+    with serving(server_command("--memory")) as (process, endpoint):
         register_pickle_by_value(sys.modules[__name__])  # the workers do not find this module
         conf = dict(each.split("=", 1) for each in options.conf)
         spark = session(master=f"local[{PARTITIONS}]", name="bench", spark_driver_memory="2g", **conf)
         spark.sparkContext.setLogLevel("ERROR")
-        bench = Bench(spark, endpoint, server.pid)
+        bench = Bench(spark, endpoint, process.pid)
         wanted = options.only.split(",")
         for kind in ("read", "write"):
             if kind in wanted:
@@ -211,7 +204,4 @@ def main(options: argparse.Namespace) -> int:
         if "batch" in wanted:
             bench.batch(options.batches)
         spark.stop()
-    finally:
-        server.terminate()
-        server.wait()
     return 0

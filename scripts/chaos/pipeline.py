@@ -293,8 +293,8 @@ def counted(directory: Path) -> dict[int, int]:
     return {int(bucket): count for bucket, count in found.items()}
 
 
-def run(seed: int, minutes: float, directory: Path) -> list[str]:
-    """Run the pipeline under faults; print the counts and return the findings."""
+def run(seed: int, minutes: float, directory: Path, read: dict[str, str]) -> list[str]:
+    """Run the pipeline under faults; print the counts and return the findings. read: more options of the source."""
     random = Random(seed)
     spark = SparkCluster(directory / "cluster")
     happened: Counter[str] = Counter()
@@ -308,7 +308,7 @@ def run(seed: int, minutes: float, directory: Path) -> list[str]:
                 for name, attributes in names.items()
             }
             endpoints = members.endpoints()
-            options = OPTIONS | {"endpoints": ",".join(endpoints), "retrySeconds": 120}
+            options = OPTIONS | {"endpoints": ",".join(endpoints), "retrySeconds": 120} | read
             spark.start()
             plan = {"master": spark.url, "queues": urls, "options": options, "directory": str(spark.directory)}
             spark.plan.write_text(json.dumps(plan | {"conf": CONF}))
@@ -366,6 +366,12 @@ def run(seed: int, minutes: float, directory: Path) -> list[str]:
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--minutes", type=float, default=60, help="time during which faults happen (60)")
     parser.add_argument("--seed", type=int, help="seed of the faults (random)")
+    parser.add_argument(
+        "--read",
+        action="append",
+        default=[],
+        help="name=value of a reading option; ackMode=onRead must be found to lose",
+    )
 
 
 def main(options: argparse.Namespace) -> int:
@@ -374,7 +380,7 @@ def main(options: argparse.Namespace) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the exit runs every cleanup
     directory = Path(tempfile.mkdtemp(prefix="elasticq-chaos-pipeline-"))
     try:
-        findings = run(seed, options.minutes, directory)
+        findings = run(seed, options.minutes, directory, dict(each.split("=", 1) for each in options.read))
     except (AssertionError, OSError) as failure:
         findings = [f"failed: {failure}"]
     for finding in findings:

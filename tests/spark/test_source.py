@@ -226,6 +226,19 @@ def test_a_server_that_is_not_there_is_named(stream: Callable[..., list[Any]]) -
     assert address in said
 
 
+def test_a_query_goes_on_while_another_member_answers(
+    elasticq_server: Server, make_queue: Callable[..., str], stream: Callable[..., list[Any]]
+) -> None:
+    url = make_queue(elasticq_server)
+    elasticq_server.fill(url, ["a", "b"])
+    with socket.socket() as bound:  # and nobody listens
+        bound.bind(("127.0.0.1", 0))
+        down = url.replace(elasticq_server.endpoint, f"http://127.0.0.1:{bound.getsockname()[1]}")
+        rows = stream(down, endpoints=elasticq_server.endpoint, retrySeconds="2", region="us-east-1")
+    assert {row.body for row in rows} == {"a", "b"}
+    assert elasticq_server.counts(url) == (0, 0)
+
+
 @pytest.mark.parametrize("client", ["boto3", "light"])
 def test_wrong_credentials_are_told_from_the_driver(
     stream: Callable[..., list[Any]], tmp_path: Path, client: str
