@@ -1,12 +1,12 @@
-"""The API of the admin port: figures of queues, SQS's actions, rates, definitions, events and waiting receives.
+"""The API of the admin port: figures of queues, SQS's actions, history, definitions, events and waiting receives.
 
 ``routes.py`` has the table of its routes. The page (page/) and ``elasticq cluster events`` use no other API.
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Mapping
 from contextlib import suppress
-from itertools import islice
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -18,10 +18,10 @@ from elasticq.admin import asking, calls, consumers, definitions, events
 from elasticq.admin.attention.overview import overview
 from elasticq.admin.attention.survey import Surveyor
 from elasticq.admin.calls import NotExecuted
+from elasticq.admin.history import ALL, MOVES, WINDOWS_S, Key, Rate, Series, added
 from elasticq.admin.openapi import document
 from elasticq.admin.pauses import Pause, in_order
-from elasticq.admin.rates import ALL, PERIOD_S, Key
-from elasticq.admin.routes import JSON, QUERY, ROUTES, STREAM, WINDOWS_S
+from elasticq.admin.routes import JSON, LIVE_S, QUERY, ROUTES, STREAM
 from elasticq.admin.shapes import (
     GROUP_MESSAGES_SHOWN_MAX,
     GROUPS_SHOWN_MAX,
@@ -82,35 +82,69 @@ class Api:
 
     async def rows(self, prefix: str = "") -> list[QueueRow]:
         """Return the queues whose names begin with ``prefix``."""
+        rates, waiting = await asyncio.gather(self._rates(), self._waiting_at())
         rows, time_ms, pause = [], self._source.status().time_ms, Pause()
         for number, figures in enumerate(self._source.queues()):
             if figures.name.startswith(prefix):
-                rows.append(self._row(figures, time_ms))
+                rows.append(self._row(figures, time_ms, rates, waiting))
             if number % PART == PART - 1:
                 await pause()
         return rows
 
-    def _row(self, figures: QueueFigures, time_ms: int) -> QueueRow:
-        source = self._source
-        sent, received, deleted = self._source.rates.per_second((figures.account, figures.name), WINDOWS_S[0])
+    async def _rates(self) -> dict[Key, Rate]:
+        """Return the rates of queues whose messages moved in the last minute, of all members that answer."""
+        answers = await asyncio.gather(*(asking.rates_of(self._source, other) for other in self._others()))
+        found = self._source.history.rates()
+        for answer in answers:
+            for key, sent, received, deleted in answer:
+                before = found.get(key, (0.0, 0.0, 0.0))
+                found[key] = before[0] + sent, before[1] + received, before[2] + deleted
+        return found
+
+    async def _waiting_at(self) -> Mapping[Key, int]:
+        """Return how many receives wait at each queue. Only the master knows more than WAITING_SHOWN_MAX."""
+        status = self._source.status()
+        if status.master == status.member_id:
+            return self._source.consumers()
+        return Counter((each.owner, each.queue) for each in await self.receives())
+
+    def _others(self) -> list[str]:
+        """Return the ids of the other linked members."""
+        status = self._source.status()
+        return [member.id for member in status.members if member.is_linked and member.id != status.member_id]
+
+    def _row(
+        self, figures: QueueFigures, time_ms: int, rates: Mapping[Key, Rate], waiting: Mapping[Key, int]
+    ) -> QueueRow:
+        source, target, key = self._source, figures.dead_letters_to, (figures.account, figures.name)
+        dead = None if target is None else source.queue(*target)
+        sent, received, deleted = rates.get(key, (0.0, 0.0, 0.0))
         return QueueRow(
             figures.name,
             account_of(figures.account),
             region_of(figures.account, source.region),
             queue_url(source.endpoint, figures.account, figures.name),
+            figures.kind,
             figures.visible,
             figures.in_flight,
             figures.delayed,
             None if figures.oldest_ms is None else max(0, time_ms - figures.oldest_ms),
+            "" if target is None else target[1],
+            0 if dead is None else dead.visible + dead.in_flight + dead.delayed,
+            figures.is_dead_letter_queue,
+            waiting.get(key, 0),
             sent,
             received,
             deleted,
         )
 
-    def row_of(self, owner: str, name: str) -> QueueRow | None:
+    async def row_of(self, owner: str, name: str) -> QueueRow | None:
         """Return one queue, None if it does not exist."""
         figures = self._source.queue(owner, name)
-        return None if figures is None else self._row(figures, self._source.status().time_ms)
+        if figures is None:
+            return None
+        rates, waiting = await asyncio.gather(self._rates(), self._waiting_at())
+        return self._row(figures, self._source.status().time_ms, rates, waiting)
 
     async def action(self, request: web.Request) -> web.Response:
         """Execute an action of SQS or SNS. The body is AWS JSON 1.0."""
@@ -203,10 +237,10 @@ class Api:
             return refusal(error)
         return reply((200, msgspec.json.encode(progress.done)))
 
-    # --- rates ------------------------------------------------------------------------
+    # --- history ----------------------------------------------------------------------
 
     async def series(self, request: web.Request) -> web.Response:
-        """Return the rates of the last ``window_s`` seconds, added up over all members that can be asked."""
+        """Return the history of the last ``window_s`` seconds. Rates are added up over all members that answer."""
         try:
             key, window_s = self._window_of(request)
         except NotExecuted as error:
@@ -223,15 +257,15 @@ class Api:
             raise NotExecuted(400, "InvalidParameterValue", f"window_s is one of {known}.")
         return key, int(window)
 
-    async def _everywhere(self, key: Key, window_s: int) -> dict[str, list[float]]:
-        status = self._source.status()
-        others = [member.id for member in status.members if member.is_linked and member.id != status.member_id]
+    async def _everywhere(self, key: Key, window_s: int) -> Series:
         asked = msgspec.json.encode([*key, window_s])
-        answers = await asyncio.gather(*(asking.rates_of(self._source, other, asked) for other in others))
-        return added([self._source.rates.series(key, window_s), *(answer for answer in answers if answer is not None)])
+        answers = await asyncio.gather(*(asking.history_of(self._source, other, asked) for other in self._others()))
+        return added(
+            [self._source.history.series(key, window_s), *(answer for answer in answers if answer is not None)]
+        )
 
     async def live(self, request: web.Request) -> web.StreamResponse:
-        """Send an event every PERIOD_S seconds: the counts of one queue or of all, and the rates of that period."""
+        """Send an event every LIVE_S seconds: the counts of one queue or of all, and the latest rates."""
         try:
             key, _ = self._window_of(request)
         except NotExecuted as error:
@@ -245,7 +279,7 @@ class Api:
                 await response.prepare(request)
                 while not self._source.stopping:
                     await response.write(b"data: " + msgspec.json.encode(await self._now(key)) + b"\n\n")
-                    await asyncio.sleep(PERIOD_S)
+                    await asyncio.sleep(LIVE_S)
             return response
         finally:
             self._streams -= 1
@@ -260,8 +294,8 @@ class Api:
             counts["delayed"] += figures.delayed
             if number % PART == PART - 1:
                 await asyncio.sleep(0)
-        last = await self._everywhere(key, PERIOD_S)
-        moved = {name: sum(islice(reversed(last[name]), 1)) for name in ("sent", "received", "deleted")}
+        last = await self._everywhere(key, 60)
+        moved = {name: sum(getattr(last, name)[-1:]) for name in MOVES}
         return {"time_ms": self._source.status().time_ms, **counts, **moved}
 
     # --- events and the OpenAPI document -------------------------------------------------
@@ -279,20 +313,6 @@ def _text(request: web.Request, name: str) -> str:
     if longest is not None and len(text) > longest:
         raise NotExecuted(400, "InvalidParameterValue", f"{name} can have at most {longest} characters.")
     return text
-
-
-def added(series: Iterable[dict[str, list[float]]]) -> dict[str, list[float]]:
-    """Return the sum of several members' series. They may differ in length; the last item of each is the newest."""
-    members = list(series)
-    longest = max(members, key=lambda one: len(one["age_s"]))
-    whole = {"age_s": longest["age_s"]}
-    for name in ("sent", "received", "deleted"):
-        values = [0.0] * len(longest["age_s"])
-        for one in members:
-            for back in range(1, len(one[name]) + 1):
-                values[-back] += one[name][-back]
-        whole[name] = values
-    return whole
 
 
 def no_queue(name: str) -> NotExecuted:

@@ -18,6 +18,7 @@ from elasticq.admin.admission import BODY_BYTES_MAX, ORDER_BYTES_MAX, POLICY
 from elasticq.admin.api import Api, in_parts, reply
 from elasticq.admin.authenticator import Token, make_authenticator
 from elasticq.admin.backups import Backups
+from elasticq.admin.page.frame import by_accept
 from elasticq.admin.page.login import Login
 from elasticq.admin.page.pages import Pages
 from elasticq.admin.source import AdminSource
@@ -46,22 +47,24 @@ def make_app(source: AdminSource, token: Token | None = None, browsers: Browsers
     """
     pages, shared = _Pages(source), token or Token()
     login = Login(shared)
+    api = Api(source)
+    page = Pages(source, api, login)
     app = web.Application(
-        client_max_size=BODY_BYTES_MAX, middlewares=[make_authenticator(shared, browsers, login.is_shown_by)]
+        client_max_size=BODY_BYTES_MAX,
+        middlewares=[make_authenticator(shared, browsers, login.is_shown_by), page.frame.errors],
     )
     app.on_response_prepare.append(_protect)
-    api = Api(source)
     api.add_to(app)
     login.add_to(app)
-    Pages(source, api, login).add_to(app)
+    page.add_to(app)
     Backups(source).add_to(app)
     app.router.add_get("/health", pages.health)
     app.router.add_get("/ready", pages.ready)
     app.router.add_get("/master", pages.master)
-    app.router.add_get("/cluster", pages.cluster)
+    app.router.add_get("/cluster", by_accept(page.cluster, pages.cluster))
     app.router.add_get("/cluster/members/{member}", pages.member)
     app.router.add_get("/leases", pages.leases)
-    app.router.add_get("/groups", pages.groups)
+    app.router.add_get("/groups", by_accept(page.all_groups, pages.groups))
     app.router.add_get("/metrics", pages.metrics)
     app.router.add_post("/cluster/orders", pages.order)
     return app

@@ -1,4 +1,4 @@
-"""Questions of one member to another for an operator: the page /cluster, rates, and orders for the master.
+"""Questions of one member to another for an operator: the page /cluster, history, and orders for the master.
 
 The other member answers as its own admin port would, and this member passes the answer on unchanged.
 """
@@ -13,6 +13,7 @@ from elasticq.admin import consumers, events
 from elasticq.admin.attention.report import report
 from elasticq.admin.attention.survey import REPORT
 from elasticq.admin.cluster import document
+from elasticq.admin.history import WINDOWS_S, Key, Series
 from elasticq.admin.orders import BadOrder, read_order
 from elasticq.admin.source import AdminSource
 from elasticq.model.commands import QueueName
@@ -24,8 +25,9 @@ from elasticq.runtime.runtime import RuntimeStopped
 
 CLUSTER: Final = "cluster"
 ORDER: Final = "order"
+HISTORY: Final = "history"
 RATES: Final = "rates"
-RATES_S: Final = 1.0
+HISTORY_S: Final = 1.0
 CLUSTER_S: Final = 5.0
 ORDER_S: Final = 60.0
 MARGIN_S: Final = 2.0
@@ -39,8 +41,10 @@ async def answer(source: AdminSource, kind: str, body: bytes) -> Answer:
         return json_answer(200, document(source.node_name, source.status()))
     if kind == ORDER:
         return await carry_out(source, body)
+    if kind == HISTORY:
+        return _history(source, body)
     if kind == RATES:
-        return _rates(source, body)
+        return json_answer(200, [(key, *rate) for key, rate in source.history.rates().items()])
     if kind == REPORT:
         return json_answer(200, report(source))
     if kind == events.EVENTS:
@@ -55,25 +59,38 @@ async def answer(source: AdminSource, kind: str, body: bytes) -> Answer:
     return json_answer(404, {"error": f"{source.node_name} does not know the question {kind}"})
 
 
-_RatesOf = tuple[Annotated[str, Meta(max_length=45)], QueueName, Annotated[int, Meta(ge=1, le=3_600)]]
+_HistoryOf = tuple[
+    Annotated[str, Meta(max_length=45)], QueueName, Annotated[int, Meta(ge=min(WINDOWS_S), le=max(WINDOWS_S))]
+]
 """The owner and name of a queue (both empty for all queues) and the window in seconds."""
 
 
-def _rates(source: AdminSource, body: bytes) -> Answer:
+def _history(source: AdminSource, body: bytes) -> Answer:
     try:
-        owner, queue, window_s = msgspec.json.decode(body, type=_RatesOf)
+        owner, queue, window_s = msgspec.json.decode(body, type=_HistoryOf)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         return json_answer(400, {"error": str(error)})
-    return json_answer(200, source.rates.series((owner, queue), window_s))
+    if window_s not in WINDOWS_S:
+        return json_answer(400, {"error": f"{window_s} s is not the length of a chart"})
+    return json_answer(200, source.history.series((owner, queue), window_s))
 
 
-async def rates_of(source: AdminSource, member_id: str, body: bytes) -> dict[str, list[float]] | None:
-    """Return the rates of another member; None if it does not answer."""
+async def history_of(source: AdminSource, member_id: str, body: bytes) -> Series | None:
+    """Return the history of another member; None if it does not answer."""
     try:
-        status, body = await source.ask(member_id, RATES, body, RATES_S)
+        status, body = await source.ask(member_id, HISTORY, body, HISTORY_S)
     except NotAnswered:
         return None
-    return msgspec.json.decode(body, type=dict[str, list[float]]) if status == 200 else None
+    return msgspec.json.decode(body, type=Series) if status == 200 else None
+
+
+async def rates_of(source: AdminSource, member_id: str) -> list[tuple[Key, float, float, float]]:
+    """Return the rates of the queues of another member; nothing if it does not answer."""
+    try:
+        status, body = await source.ask(member_id, RATES, b"", HISTORY_S)
+    except NotAnswered:
+        return []
+    return msgspec.json.decode(body, type=list[tuple[Key, float, float, float]]) if status == 200 else []
 
 
 async def page_of(source: AdminSource, member: str) -> Answer:

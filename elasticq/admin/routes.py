@@ -7,12 +7,13 @@ from typing import Any, Final, NamedTuple
 from elasticq.admin import shapes as s
 from elasticq.admin.attention.overview import Overview
 from elasticq.admin.definitions import Definitions
-from elasticq.admin.rates import PERIOD_S
+from elasticq.admin.history import WINDOWS_S, Series
 from elasticq.model.limits import MEMBERS
 
 JSON: Final = ("application/json", "application/x-amz-json-1.0")
 STREAM: Final = "text/event-stream"
-WINDOWS_S: Final = (60, 600, 3_600)
+LIVE_S: Final = 2
+"""The seconds between two events of a stream."""
 QUERY: Final = {
     "prefix": MEMBERS["QueueNamePrefix"],
     "queue": MEMBERS["QueueName"],
@@ -135,15 +136,15 @@ ROUTES: Final = (
     ),
     Route(
         "GET",
-        "/api/rates",
+        "/api/history",
         "series",
-        "Return how many messages were sent, received and deleted, as rates a second.",
-        Answer("The rates of all members that could be asked, added up.", s.Rates),
+        "Return the history of a queue or of all: how many messages it held, and the rates of those that moved.",
+        Answer("The depths are those of this member. The rates of all members that answer are added up.", Series),
         (
             *_QUEUE_OR_ALL,
             Parameter(
                 "window_s",
-                {"type": "integer", "enum": list(WINDOWS_S), "default": WINDOWS_S[0]},
+                {"type": "integer", "enum": list(WINDOWS_S), "default": 60},
                 "The length of the period that ends now, in seconds.",
             ),
         ),
@@ -154,7 +155,7 @@ ROUTES: Final = (
         "/api/live",
         "live",
         "Stream counts and rates as server-sent events.",
-        Answer(f"An event every {PERIOD_S} seconds.", str, STREAM),
+        Answer(f"An event every {LIVE_S} seconds.", str, STREAM),
         _QUEUE_OR_ALL,
         {400: _REFUSED, 503: _REFUSED},
     ),

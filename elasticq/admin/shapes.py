@@ -20,16 +20,26 @@ TimeMs = Annotated[int, Meta(description="Cluster time of the answer, in ms sinc
 
 
 class QueueRow(Struct, gc=False):
-    """A queue in a list. Rates are messages a second over the last minute, through this member."""
+    """A queue in a list. Rates are messages a second over the last minute, through all members that answer.
+
+    kind: standard, FIFO or priority. dead_letter_queue: the name of the queue that gets its dead letters, empty without
+    one; dead_letters: how many messages are there. is_dead_letter_queue: it gets those of another queue.
+    consumers: how many receives wait.
+    """
 
     name: str
     account: str
     region: str
     url: str
+    kind: str
     visible: int
     in_flight: int
     delayed: int
     oldest_age_ms: int | None
+    dead_letter_queue: str
+    dead_letters: int
+    is_dead_letter_queue: bool
+    consumers: int
     sent_per_s: float
     received_per_s: float
     deleted_per_s: float
@@ -39,15 +49,6 @@ class Queues(Struct):
     """All queues that were asked for."""
 
     queues: list[QueueRow]
-
-
-class Rates(Struct):
-    """Messages a second in each period. Each list has one number a period, the oldest first."""
-
-    age_s: Annotated[list[float], Meta(description="How long ago each period ended.")]
-    sent: list[float]
-    received: list[float]
-    deleted: list[float]
 
 
 class Receives(Struct):

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from elasticq.admin.attention.clients import ClientWatch
 from elasticq.admin.attention.queues import QueueWatch
-from elasticq.admin.rates import Rates
+from elasticq.admin.history import History
 from elasticq.admin.subscriptions import SubscriptionCounts
 from elasticq.engine.stored.mutations import SubscriptionSet, TopicSet
 from elasticq.engine.views.condition import QueueCondition
@@ -173,8 +173,8 @@ class AdminSource(Protocol):
         """Execute an order and return its outcome. Raise RuntimeStopped if the runtime stops meanwhile."""
 
     @property
-    def rates(self) -> Rates:
-        """Return the rates of messages through this member."""
+    def history(self) -> History:
+        """Return the history of queues, with the rates of messages through this member."""
 
     @property
     def account(self) -> str:

@@ -9,7 +9,7 @@ from typing import Final
 from elasticq.admin import asking
 from elasticq.admin.attention.clients import ClientWatch
 from elasticq.admin.attention.queues import QueueWatch
-from elasticq.admin.rates import Rates
+from elasticq.admin.history import PERIOD_S, History
 from elasticq.admin.source import Event, Links, PassedOn, Waiting
 from elasticq.engine.state import Queue
 from elasticq.engine.views.condition import QueueCondition, condition
@@ -58,7 +58,7 @@ class View(ViewOfTopics):
         self._health = health
         self.endpoint = endpoint
         self._events = events
-        self.rates = Rates()
+        self.history = History(int(wall_ms() // (PERIOD_S * 1_000)))
         self.watch = QueueWatch(settings.node.region)
         self.clients = ClientWatch()
         self.started_ms = wall_ms()
@@ -85,9 +85,9 @@ class View(ViewOfTopics):
         return self._health
 
     def count(self) -> None:
-        """Add the requests and messages since the last call to the rates and to the watch over clients."""
+        """Add the requests and messages since the last call to the history and to the watch over clients."""
         assert self._context is not None
-        self.rates.update(self.meter().by_queue())
+        self.history.update(self.watch.depths, self.meter().by_queue(), lambda key: self._queue(*key) is not None)
         self.clients.look(self._context.clients(), self._time_ms())
 
     def status(self) -> NodeStatus:

@@ -1,4 +1,4 @@
-"""The background task that keeps the figures of the admin port up to date: rates, clients, and the watch over queues.
+"""The background task that keeps the admin port's figures up to date: history, clients, and the watch over queues.
 
 It runs with or without an admin port, because other members ask for these figures, too.
 """
@@ -10,8 +10,8 @@ from itertools import chain
 from time import perf_counter, thread_time
 from typing import Final
 
+from elasticq.admin.history import PERIOD_S
 from elasticq.admin.pauses import Pause
-from elasticq.admin.rates import PERIOD_S
 from elasticq.server.view import View
 
 LOAD_MAX: Final = 0.03
@@ -39,12 +39,13 @@ class Watcher:
             self._task.cancel()
 
     async def _run(self) -> None:
-        next_round_s = 0.0
+        next_round_s, at_s = 0.0, self._loop.time()
         while True:
-            self._view.count()
             if self._loop.time() >= next_round_s:
                 next_round_s = self._loop.time() + await self._look() / LOAD_MAX
-            await asyncio.sleep(PERIOD_S)
+            self._view.count()
+            at_s += PERIOD_S
+            await asyncio.sleep(at_s - self._loop.time())  # a late one follows at once, so the history has all periods
 
     async def _look(self) -> float:
         """Look at all queues and subscriptions. Return how many seconds of processor time that took."""

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from elasticq.admin import asking
 from elasticq.admin.attention.clients import ClientWatch
 from elasticq.admin.attention.queues import QueueWatch
-from elasticq.admin.rates import Rates
+from elasticq.admin.history import History
 from elasticq.admin.source import Event, FindSubscription, Links, PassedOn, Waiting
 from elasticq.admin.subscriptions import SubscriptionCounts
 from elasticq.engine.stored.mutations import SubscriptionSet, TopicSet
@@ -91,7 +91,7 @@ class Member:
         self.linked: dict[str, Member] = {}  # by member id
         self.asked: list[tuple[str, str]] = []
         self.outcome: Callable[[Order], Awaitable[OrderOutcome]] = self._done
-        self.rates = Rates()
+        self.history = History(0)
         self.watch = QueueWatch(DEFAULT_REGION)
         self.clients = ClientWatch()
         self.started_ms = 1_800_000_000_000

@@ -10,9 +10,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from elasticq.admin import openapi
-from elasticq.admin.api import added
-from elasticq.admin.rates import PERIOD_S
 from tests.admin.operator import JSON, Operator
+from tests.admin.page.browser import page
 from tests.system.cluster.cluster import until
 
 API = openapi.document()
@@ -44,7 +43,7 @@ def test_queues_are_listed_with_their_counts(operator: Operator) -> None:
 def test_answers_are_valid_by_the_openapi_document(operator: Operator) -> None:
     with_queue(operator, "described", "a")
     operator.act("ReceiveMessage", {"QueueUrl": "described"})
-    for path in ("/api/queues", "/api/rates", "/api/waiting", "/api/tasks", "/api/definitions", "/cluster"):
+    for path in ("/api/queues", "/api/history", "/api/waiting", "/api/tasks", "/api/definitions", "/cluster"):
         described(path).validate(operator.get(path))
     described("/cluster/events").validate(operator.get("/cluster/events"))
     for path in ("/api/in-flight", "/api/group-order"):
@@ -118,7 +117,7 @@ def test_a_move_is_a_task_until_it_is_over(operator: Operator) -> None:
     (task,) = moves()
     assert (task["kind"], task["to"], task["rate"]) == ("move", f"{prefix}tasks-to", 1)
     assert task["done"] + task["left"] == 3
-    text = operator.ask("/cluster.html")[1]
+    text = page(operator, "/cluster")
     assert ">tasks-dead</a> move to arn:aws:sqs:us-east-1:000000000000:tasks-to, 1 a second at most" in text
     assert re.search(r"\d of 3 moved <progress max=\"3\" value=\"\d\"", text)
     operator.act("CancelMessageMoveTask", {"TaskHandle": handle})
@@ -130,7 +129,7 @@ def test_rates_follow_what_is_sent(operator: Operator) -> None:
 
     def moved() -> bool:
         operator.act("SendMessage", {"QueueUrl": url, "MessageBody": "again"})
-        return sum(operator.get("/api/rates?queue=moving&window_s=60")["sent"]) > 0
+        return sum(operator.get("/api/history?queue=moving&window_s=60")["sent"]) > 0
 
     until(moved, "a chart that moves")
     assert operator.get("/api/queues?prefix=moving")["queues"][0]["sent_per_s"] > 0
@@ -141,7 +140,7 @@ def test_rates_follow_what_is_sent(operator: Operator) -> None:
     ["window_s=61", "window_s=x", "window_s=-60", "queue=a&account=x", "region=UPPER", "window_s=" + "9" * 99],
 )
 def test_rates_of_no_window_are_refused(operator: Operator, query: str) -> None:
-    assert operator.ask(f"/api/rates?{query}")[0] == 400
+    assert operator.ask(f"/api/history?{query}")[0] == 400
 
 
 def test_a_stream_tells_the_counts_again_and_again(operator: Operator) -> None:
@@ -183,17 +182,6 @@ def test_the_longest_message_can_be_sent(operator: Operator) -> None:
     url = with_queue(operator, "long")
     status, sent = operator.act("SendMessage", {"QueueUrl": url, "MessageBody": "x" * 1_048_576})
     assert status == 200, sent
-
-
-def test_series_of_members_are_added_from_their_ends() -> None:
-    short = {"age_s": [0.0], "sent": [1.0], "received": [0.0], "deleted": [2.0]}
-    long = {"age_s": [float(PERIOD_S), 0.0], "sent": [5.0, 6.0], "received": [1.0, 1.0], "deleted": [0.0, 0.0]}
-    assert added([short, long]) == {
-        "age_s": [float(PERIOD_S), 0.0],
-        "sent": [5.0, 7.0],
-        "received": [1.0, 1.0],
-        "deleted": [0.0, 2.0],
-    }
 
 
 def test_one_queue_is_told_apart_from_one_of_the_same_name_in_another_region(operator: Operator) -> None:

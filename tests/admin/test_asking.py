@@ -7,8 +7,11 @@ import pytest
 
 from elasticq.admin import asking
 from elasticq.admin.app import make_app
+from elasticq.admin.history import PERIOD_S
+from elasticq.engine.views.figures import QueueFigures
 from elasticq.node.orders import OrderOutcome, OrderRefused, RemoveVoter
 from elasticq.node.proxy import PROXY
+from elasticq.runtime.meter import Messages
 from elasticq.runtime.runtime import RuntimeStopped
 from tests.admin.member import IDS, Member
 
@@ -123,3 +126,18 @@ async def test_question_that_is_not_understood_is_refused(kind: str, body: bytes
     trio = Trio()
     assert (await asking.answer(trio.n1, kind, body))[0] == status
     assert trio.n1.orders == []
+
+
+async def test_the_list_and_the_charts_have_the_rates_of_all_members(aiohttp_client: Any) -> None:
+    trio, key = Trio(), ("000000000000", "jobs")
+    for member in (trio.n1, trio.n2, trio.n3):
+        member.queued = [QueueFigures(*key, 1, 0, 0, None)]
+        counts = Messages()
+        for sent in (0, 6):
+            counts.sent = sent
+            member.history.update({key: (1, 0, 0)}, {key: counts}, lambda _: True)
+    client = await aiohttp_client(make_app(trio.n2))
+    [row] = (await (await client.get("/api/queues")).json())["queues"]
+    assert row["sent_per_s"] == 3 * 6 / (2 * PERIOD_S)
+    series = await (await client.get("/api/history?queue=jobs")).json()
+    assert (series["sent"], series["visible"]) == ([0.0, 3 * 6 / PERIOD_S], [1.0, 1.0])

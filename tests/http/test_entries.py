@@ -30,13 +30,16 @@ from tests.http.pages.test_rest import API, asked
 
 PACKAGE = Path(routes.__file__).parents[1]
 READ = {
-    "admin/asking.py": {"_RatesOf", "dict[str, list[float]]"},  # the second: what another member answers
+    # a question, and answers of other members
+    "admin/asking.py": {"_HistoryOf", "Series", "list[tuple[Key, float, float, float]]"},
     "admin/attention/survey.py": {"Report"},  # what another member answers
     "admin/backups.py": {"_Request", "dict[str, object]"},  # the second: the master's page /cluster
     "admin/calls.py": {"await execute(source, action, msgspec.json.encode(given), owner)"},  # an answer of this server
     "admin/definitions.py": {"Definitions", "QueueDefinition", "TopicDefinition", "SubscriptionDefinition"},
     "admin/orders.py": {"_Request"},
-    "admin/page/pages.py": {"dict[str, Any]", "answer"},  # a stored policy that is shown, and an order's answer
+    "admin/comparison.py": {"body"},  # what another member answers
+    "admin/page/actions.py": {"answer"},  # an order's answer
+    "admin/page/settings.py": {"dict[str, Any]"},  # a stored policy that is shown
     "admin/page/topics.py": {"Publish"},
     "http/pages/peeking.py": {"dict[str, Any]"},  # test_listing_takes_a_queue_url_up_to_its_bound
     "http/pages/testing.py": {"kind"},
@@ -53,7 +56,7 @@ ENTRIES: dict[str, Any] = {
     "subscription of definitions": definitions.SubscriptionDefinition,
     "backup": backups._Request,
     "order": orders._Request,
-    "rates of a member": asking._RatesOf,
+    "history of a member": asking._HistoryOf,
     "fault": faults.Order,
     "clock": testing._Clock,
     "reset": testing._Reset,

@@ -106,9 +106,9 @@ def of_operators(server: Process, topic: str, arn: str) -> Iterator[bytes]:
     document = json.loads(answer(f"{server.admin}/api/openapi.json"))
     assert document["paths"]
     key, name = arn.rpartition(":")[2], topic.rpartition(":")[2]
-    pages = ["/", "/topics", f"/topics/{DEFAULT_ACCOUNT}/{name}", "/consumers", "/groups.html", "/cluster.html"]
-    pages += ["/definitions", "/api/definitions", "/events", "/metrics", "/cluster", "/leases", "/groups"]
-    pages += ["/api/queues", "/api/rates", "/api/waiting", "/api/tasks", "/api/queues?prefix="]
+    pages = ["/", "/topics", f"/topics/{DEFAULT_ACCOUNT}/{name}", "/consumers", "/groups", "/cluster"]
+    pages += ["/definitions", "/api/definitions", "/events", "/metrics", "/leases", "/queues"]
+    pages += ["/api/queues", "/api/history", "/api/waiting", "/api/tasks", "/api/queues?prefix="]
     for account in (DEFAULT_ACCOUNT, quote(f"{DEFAULT_ACCOUNT}/{INNER}", safe="")):
         for region in ("", f"?region={quote(INNER)}"):
             for page in ("", "/messages/1", "/scheduled", "/order"):
@@ -121,6 +121,8 @@ def of_operators(server: Process, topic: str, arn: str) -> Iterator[bytes]:
         pages += [f"/api/{page}?{urlencode(query)}" for page in ("in-flight", "group-order", "queues")]
     for page in pages:
         yield answer(server.admin + page, None, Accept="text/html")
+    for page in ("/cluster", "/groups"):  # JSON for tools
+        yield answer(server.admin + page)
     members = {"TopicArn": topic, "SubscriptionArn": arn, "AttributeNames": ["All"]}
     for action in (
         "GetSubscriptionAttributes",

@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from elasticq.admin.attention.finding import NOTE, WARNING, Finding, Severity, gravest
+from elasticq.admin.history import Depth, Key
 from elasticq.admin.subscriptions import SubscriptionCounts
 from elasticq.engine.views.condition import Held, QueueCondition
 from elasticq.engine.views.figures import QueueFigures
@@ -29,8 +30,6 @@ FAILING_MS: Final = 600_000
 """A subscription fails until a delivery succeeds, or for this time after its last failure."""
 KNOWN_MAX: Final = 10_000
 """The number of queues and of subscriptions with trouble that are remembered."""
-
-Key = tuple[str, str]
 
 
 class Totals(Struct, frozen=True):
@@ -61,13 +60,18 @@ class _Failing(Struct):
 
 
 class QueueWatch:
-    """The findings and totals of the last complete round. Times are cluster time in ms since the epoch."""
+    """The findings, totals and depths (of queues with messages) of the last complete round.
+
+    Times are cluster time in ms since the epoch.
+    """
 
     def __init__(self, region: str) -> None:
         """region: ``node.region``, which links to pages do not name."""
         self._region = region
         self.findings: list[Finding] = []
         self.totals = Totals()
+        self.depths: dict[Key, Depth] = {}
+        self._depths: dict[Key, Depth] = {}
         self._found: list[Finding] = []
         self._figures: list[QueueFigures] = []
         self._dead: dict[Key, _Dead] = {}
@@ -81,7 +85,7 @@ class QueueWatch:
 
     def begin(self, now_ms: int, *, is_master: bool) -> None:
         """Begin a round. is_master: this member executes the calls, so it knows who receives."""
-        self._now_ms, self._found, self._seen, self._counted = now_ms, [], set(), Totals()
+        self._now_ms, self._found, self._seen, self._counted, self._depths = now_ms, [], set(), Totals(), {}
         if not is_master:
             self._master_ms = None
         elif self._master_ms is None:
@@ -90,6 +94,7 @@ class QueueWatch:
     def look(self, condition: QueueCondition) -> None:
         """Look at one queue that has messages."""
         figures, before = condition.figures, self._counted
+        self._depths[figures.account, figures.name] = figures.visible, figures.in_flight, figures.delayed
         ages_ms = [each for each in (figures.oldest_ms, before.oldest_ms) if each is not None]
         self._counted = Totals(
             0,
@@ -117,6 +122,7 @@ class QueueWatch:
         queues: the number of all queues.
         """
         self.findings, self.totals = gravest(self._found), replace(self._counted, queues=queues)
+        self.depths = self._depths
         self._dead = {key: each for key, each in self._dead.items() if key in self._seen}
         self._failing = {key: each for key, each in self._failing.items() if key in self._seen}
 

@@ -8,7 +8,7 @@ from elasticq import BUILD, __version__
 from elasticq.admin.attention.clients import Flood
 from elasticq.admin.attention.finding import Finding
 from elasticq.admin.attention.queues import Totals
-from elasticq.admin.rates import ALL, WINDOW_S
+from elasticq.admin.history import ALL, RATES_S
 from elasticq.admin.source import AdminSource, Event
 from elasticq.node.settings import MemberStatus
 
@@ -90,7 +90,7 @@ def report(source: AdminSource) -> Report:
         is_disk_full=bool(figures.get("disk_full")),
         set_aside=status.set_aside,
         discarded=status.discarded,
-        per_s=source.rates.per_second(ALL, WINDOW_S),
+        per_s=source.history.per_second(ALL, RATES_S),
         flood=source.clients.flood,
         queues=source.watch.findings,
         totals=source.watch.totals,

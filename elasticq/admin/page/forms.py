@@ -2,8 +2,9 @@
 
 A field has the name of the member of AWS JSON 1.0 that it fills. ``Attributes.NAME`` and
 ``MessageAttributes.NAME:TYPE`` fill one item of a map. Some members are lines of text in a form: ``Tags`` as
-NAME=VALUE, ``MessageAttributes`` as NAME:TYPE=VALUE. A time is written as 2027-01-31T08:00 in UTC, or in ms since the
-epoch. Empty fields are left out.
+NAME=VALUE, ``MessageAttributes`` as NAME:TYPE=VALUE, weights as GROUP=WEIGHT. ``NAME/PART`` fills one part of a member
+that is a JSON object; queues in it may be named by their names instead of ARNs. A time is written as 2027-01-31T08:00
+in UTC, or in ms since the epoch. Empty fields are left out.
 """
 
 import base64
@@ -16,6 +17,8 @@ from typing import Any, Final
 
 from elasticq.admin.calls import ACTIONS, TOPIC_ACTIONS, NotExecuted
 from elasticq.engine.ordering.schedule import DELIVER_AT
+from elasticq.engine.ordering.sharing import WEIGHTS
+from elasticq.model.names import DEFAULT_ACCOUNT, DEFAULT_REGION, queue_arn
 from elasticq.wire.operations import BY_SEQUENCE, PEEK
 
 LINES: Final = frozenset(("Tags", "tags"))
@@ -23,23 +26,32 @@ KEPT_EMPTY: Final = "+"
 """The suffix of a field that is sent even if it is empty, to remove an attribute."""
 
 
-def members(action: str, fields: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """Return the members that the fields define. Raise NotExecuted if a line or number is malformed."""
+def members(
+    action: str, fields: Iterable[tuple[str, str]], region: str = DEFAULT_REGION, owner: str = DEFAULT_ACCOUNT
+) -> dict[str, Any]:
+    """Return the members that the fields define. Raise NotExecuted if a line or number is malformed.
+
+    region: ``node.region``; owner: that of the queues that fields name.
+    """
     if action not in ACTIONS:
         raise NotExecuted(404, "InvalidAction", f"There is no action {action[:80]}.")
     integers, found = ACTIONS[action].shape.integers | _INTEGERS, dict[str, Any]()
+    objects: dict[str, dict[str, Any]] = {}
     for name, value in fields:
         is_kept = name.endswith(KEPT_EMPTY)
-        name = name.removesuffix(KEPT_EMPTY)
+        name, is_object, member = name.removesuffix(KEPT_EMPTY).partition("/")
         if not value and not is_kept:
             continue
         whole, _, part = name.partition(".")
+        if is_object:
+            objects.setdefault(name, {}).update(_member(member, value, region, owner))
+            continue
         if whole == "MessageAttributes":
             pairs = [(part, value)] if part else _pairs(name, value)
             given = {key.partition(":")[0]: attribute(key, _timed(key, text)) for key, text in pairs}
             found.setdefault(whole, {}).update(given)
         elif part:
-            found.setdefault(whole, {})[part] = value
+            found.setdefault(whole, {})[part] = _weights(value) if part == WEIGHTS else value
         elif name in LINES:
             pairs = _pairs(name, value)
             is_list = action in TOPIC_ACTIONS
@@ -50,10 +62,35 @@ def members(action: str, fields: Iterable[tuple[str, str]]) -> dict[str, Any]:
             found[name] = [each for each in re.split(r"[\s,]+", value) if each]
         else:
             found[name] = value.replace("\r\n", "\n") if name in _BODIES else value
+    for name, members_of in objects.items():
+        whole, _, part = name.partition(".")
+        text = json.dumps(members_of) if members_of else ""
+        found.update({whole: {**found.get(whole, {}), part: text}} if part else {whole: text})
     return found
 
 
-_INTEGERS: Final = frozenset(("DeliverAt", "FromSequence", "Limit", "Sequence", "VisibilityTimeout"))
+def _member(name: str, value: str, region: str, owner: str) -> dict[str, Any]:
+    """Return one member of a JSON object in a field, none if it is empty."""
+    if not value:
+        return {}
+    if name in _ARNS:
+        names = [each for each in re.split(r"[\s,]+", value) if each]
+        queues = [each if ":" in each else queue_arn(region, owner, each) for each in names]
+        return {name: queues if name == "sourceQueueArns" else queues[0]}
+    return {name: value}
+
+
+_ARNS: Final = frozenset(("deadLetterTargetArn", "sourceQueueArns"))
+
+
+def _weights(value: str) -> str:
+    """Return weights as JSON. JSON stays as it is."""
+    if value.lstrip().startswith("{") or not value.strip():
+        return value.strip()
+    return json.dumps({name: _integer(WEIGHTS, weight) for name, weight in _pairs(WEIGHTS, value)}, ensure_ascii=False)
+
+
+_INTEGERS: Final = frozenset(("DeliverAt", "FromSequence", "Limit", "Priority", "Sequence", "VisibilityTimeout"))
 _BODIES: Final = frozenset(("MessageBody", "Message"))
 _LISTS: Final = frozenset(("AttributeNames", "MessageAttributeNames", "TagKeys", "States", "MessageIds"))
 

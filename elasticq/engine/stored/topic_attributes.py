@@ -146,6 +146,11 @@ _OF_FIFO: Final[dict[str, Callable[[str, str], str]]] = {
 }
 
 
+def names(*, is_fifo: bool) -> list[str]:
+    """Return the names of the attributes of a topic that can be set, those of feedback last."""
+    return [*(name for name in _CHECKS if name not in _FEEDBACK), *(_OF_FIFO if is_fifo else ()), *_FEEDBACK]
+
+
 def checked(name: str, value: str, *, is_fifo: bool) -> str:
     """Return the normalised value; empty deletes it. Raise InvalidParameter if the name or the value is invalid."""
     check = _CHECKS.get(name) or (_OF_FIFO.get(name) if is_fifo else None)

@@ -14,6 +14,7 @@ class QueueFigures(Struct, gc=False):
     oldest_ms: since when its oldest message can be received, or was; None if all are delayed, or there are none. It is
     the time of its send or the end of its delay.
     last_sequence: sequence of its newest message. is_dead_letter_queue: another queue sends its dead letters to it.
+    kind: that of ordering/kinds.py. dead_letters_to: owner and name of its dead-letter queue, None without one.
     """
 
     account: str
@@ -24,6 +25,8 @@ class QueueFigures(Struct, gc=False):
     oldest_ms: int | None
     last_sequence: int = 0
     is_dead_letter_queue: bool = False
+    kind: str = "standard"
+    dead_letters_to: tuple[str, str] | None = None
 
 
 def figures(queue: Queue, now_ms: int) -> QueueFigures:
@@ -34,7 +37,15 @@ def figures(queue: Queue, now_ms: int) -> QueueFigures:
     counts = queue.order.counts(now_ms)
     oldest_ms = _oldest_ms(queue, now_ms) if counts.visible + counts.in_flight else None
     return QueueFigures(
-        queue.account, queue.name, counts.visible, counts.in_flight, counts.delayed, oldest_ms, queue.last_sequence
+        queue.account,
+        queue.name,
+        counts.visible,
+        counts.in_flight,
+        counts.delayed,
+        oldest_ms,
+        queue.last_sequence,
+        kind=queue.kind.name,
+        dead_letters_to=None if queue.redrive is None else queue.redrive.target,
     )
 
 

@@ -31,9 +31,9 @@ async def test_rates_of_all_members_are_added_and_the_newest_election_is_shown()
     members = trio()
     for at, member in enumerate(members.values()):
         sent = Messages()
-        member.rates.update({("0", "jobs"): sent})
+        member.history.update({}, {("0", "jobs"): sent}, lambda _: True)
         sent.sent = 20
-        member.rates.update({("0", "jobs"): sent})
+        member.history.update({}, {("0", "jobs"): sent}, lambda _: True)
         member.told = [Event(at, "info", "master", f"master {at}"), Event(9, "info", "linked", "no election")]
     shown = overview(await Surveyor(members["n2"]).survey())
     assert shown.sent_per_s == 3 * 20 / 4

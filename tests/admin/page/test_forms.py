@@ -140,7 +140,7 @@ def test_what_aws_has_not_is_shown_for_curl(operator: Operator) -> None:
 
 
 TEMPLATES = Path(forms.__file__).parent / "templates"
-FIELD = re.compile(r'name="([A-Za-z][A-Za-z.+:]*)"')
+FIELD = re.compile(r'name="([A-Za-z][A-Za-z.+:/]*)"')
 BUTTON = re.compile(r"act\(\"(\w+)\", \w+, [^{]*\{([^}]*)\}")
 
 
@@ -150,7 +150,7 @@ def forms_of_the_page() -> Iterator[tuple[str, set[str]]]:
         text = template.read_text()
         for form in re.findall(r"<form.*?</form>", text, re.DOTALL):
             for action in re.findall(r'hx-post="/page/do/(\w+)"', form):
-                yield action, {name.partition(".")[0].rstrip("+") for name in FIELD.findall(form)}
+                yield action, {re.split(r"[./+]", name)[0] for name in FIELD.findall(form)}
         for action, fields in BUTTON.findall(text):
             yield action, {name for name in re.findall(r'"(\w+)":', fields) if not name.startswith("_")}
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from elasticq.admin.page.groups import RESOURCES_MAX, SHOWN_MAX, listed
 from tests.admin.operator import Operator
+from tests.admin.page.browser import BROWSER, page
 
 HOSTILE = "<b>nobody</b>"
 
@@ -42,12 +43,12 @@ async def test_resources_without_a_steady_holder_come_first() -> None:
 
 
 def test_a_group_is_shown_with_its_consumers_and_holders(operator: Operator) -> None:
-    assert "There are no consumer groups yet" in operator.ask("/groups.html?filter=")[1]
+    assert "There are no consumer groups yet" in page(operator, "/groups?filter=")
     operator.act("CreateQueue", {"QueueName": "shared-1"})
     operator.act("ElasticqSetGroup", {"GroupName": "sharing", "QueueNames": ["shared-1"]})
     consumer = operator.act("ElasticqJoinGroup", {"GroupName": "sharing", "ConsumerName": HOSTILE})[1]["ConsumerId"]
     operator.act("ElasticqJoinGroup", {"GroupName": "sharing", "ConsumerName": "idle"})
-    status, text, _ = operator.ask("/groups.html")
+    status, text, _ = operator.ask("/groups", headers=BROWSER)
     assert status == 200
     row = re.search(r'<a href="#group-sharing">.*</tr>', text)
     assert row
@@ -57,9 +58,9 @@ def test_a_group_is_shown_with_its_consumers_and_holders(operator: Operator) -> 
     assert "/page/as/curl/ElasticqDrainConsumer" in text
     assert "/page/as/cli/" not in text
     assert "queues shared-1" in text
-    assert "No group has" in operator.ask("/groups.html?filter=none")[1]
+    assert "No group has" in page(operator, "/groups?filter=none")
     operator.act("ElasticqDeleteGroup", {"GroupName": "sharing"})
 
 
 def test_a_region_that_is_none_is_told(operator: Operator) -> None:
-    assert operator.ask("/groups.html?region=No")[0] == 400
+    assert operator.ask("/groups?region=No", headers=BROWSER)[0] == 400

@@ -12,7 +12,7 @@ from tests.system.ui.test_page import expect
 def test_a_failover_is_seen(page: Any, cluster: Cluster) -> None:
     master = cluster.master()
     url = f"http://127.0.0.1:{cluster[cluster.followers()[0]].admin_port}"
-    page.goto(f"{url}/cluster.html")
+    page.goto(f"{url}/cluster")
     expect(page.locator("#cluster")).to_contain_text("3, 2 needed")
     expect(page.locator("#cluster dd").first).to_have_text(master)
     picture(page, "cluster")
@@ -26,13 +26,14 @@ def test_a_failover_is_seen(page: Any, cluster: Cluster) -> None:
 
 def test_the_mastership_is_handed_over(page: Any, cluster: Cluster) -> None:
     master = cluster.master()
-    page.goto(f"http://127.0.0.1:{cluster[master].admin_port}/cluster.html")
+    page.goto(f"http://127.0.0.1:{cluster[master].admin_port}/cluster")
     page.get_by_text("Orders", exact=True).click()
     page.get_by_role("button", name="Hand over").click()
-    expect(page.locator("#notice")).to_contain_text("The order", timeout=30_000)
+    expect(page.locator("#notice")).to_contain_text("Done: the mastership is being handed over.", timeout=30_000)
     expect(page.locator("#cluster dd").first).not_to_have_text(master, timeout=30_000)
+    expect(page.locator("#who")).to_contain_text(f"{master} · follower", timeout=15_000)
     page.get_by_role("button", name="Verify").click()
-    expect(page.locator("#notice")).to_contain_text("The order", timeout=60_000)
+    expect(page.locator("#notice")).to_contain_text("All rows are equal on n1, n2, n3 (entry ", timeout=60_000)
 
 
 def test_a_browser_logs_in(page: Any, tmp_path: Path) -> None:

@@ -63,9 +63,9 @@ def test_the_first_visit_says_what_to_do_and_a_queue_is_made(page: Any, operator
     expect(page.get_by_text("There are no queues yet")).to_be_visible()
     picture(page, "first-visit")
     page.get_by_label("Name", exact=True).fill("orders")
-    page.get_by_label("Visibility timeout, s").fill("7")
+    page.locator("fieldset:not(:disabled)").get_by_label("Visibility timeout, s").fill("7")
     page.get_by_role("button", name="Create", exact=True).click()
-    expect(page.locator("#notice")).to_contain_text("CreateQueue was done")
+    expect(page.locator("#notice")).to_contain_text("The queue was created")
     expect(page.get_by_role("link", name="orders")).to_be_visible()
     told = operator.act("GetQueueAttributes", {"QueueUrl": "orders", "AttributeNames": ["VisibilityTimeout"]})[1]
     assert told["Attributes"] == {"VisibilityTimeout": "7"}
@@ -85,7 +85,7 @@ def test_queues_are_filtered_sorted_and_follow_what_happens(page: Any, operator:
     page.get_by_label("Filter").fill("")
     expect(rows).to_have_count(3)
     operator.act("SendMessage", {"QueueUrl": url, "MessageBody": "3"})
-    expect(page.locator("#queues tr", has_text="beta").locator("td").first).to_have_text("3", timeout=15_000)
+    expect(page.locator("#queues tr", has_text="beta").locator("td").nth(1)).to_have_text("3", timeout=15_000)
     picture(page, "queues")
 
 
@@ -95,10 +95,10 @@ def test_charts_move(page: Any, operator: Operator) -> None:
 
     def drawn() -> int:
         operator.act("SendMessage", {"QueueUrl": url, "MessageBody": "x"})
-        return int(page.locator(".chart").get_attribute("data-drawn") or 0)
+        return int(page.locator(".charts").get_attribute("data-drawn") or 0)
 
     until(lambda: drawn() > 2, "a chart that is drawn again")
-    expect(page.locator(".chart .now")).to_contain_text("visible")
+    expect(page.locator('[data-line="visible"]')).not_to_have_text("0")
     page.get_by_role("button", name="10 min").click()
     expect(page.get_by_role("button", name="10 min")).to_have_attribute("aria-pressed", "true")
     picture(page, "queue-chart")
@@ -111,7 +111,7 @@ def test_a_message_is_sent_and_looked_at(page: Any, operator: Operator) -> None:
     page.get_by_label("Body").fill('{"order": 1}')
     page.get_by_label("Attributes, a line each").fill("kind=new\ncount:Number=3")
     page.get_by_role("button", name="Send", exact=True).click()
-    expect(page.locator("#notice")).to_contain_text("SendMessage was done")
+    expect(page.locator("#notice")).to_contain_text("The message was sent")
     page.reload()
     page.locator(".messages summary").first.click()
     expect(page.locator(".messages pre.body").first).to_have_text('{\n  "order": 1\n}')
@@ -144,7 +144,7 @@ def test_a_note_is_come_to_and_left_by_the_keyboard(page: Any, operator: Operato
     for leave in ("Escape", "Enter"):
         button.focus()
         page.keyboard.press("Enter")
-        expect(page.get_by_role("button", name="Copy")).to_be_focused()
+        expect(page.get_by_role("button", name="Copy", exact=True)).to_be_focused()
         if leave == "Enter":
             page.keyboard.press("Tab")
             expect(page.get_by_role("button", name="Close this note")).to_be_focused()
@@ -169,15 +169,15 @@ def test_settings_and_tags_are_changed(page: Any, operator: Operator) -> None:
     page.get_by_text("Settings", exact=True).click()
     page.get_by_label("Visibility timeout, s").fill("11")
     page.get_by_role("button", name="Save").click()
-    expect(page.locator("#notice")).to_contain_text("SetQueueAttributes was done")
+    expect(page.locator("#notice")).to_contain_text("The settings were saved")
     page.get_by_label("Tags, a line each").fill("team=payments")
     page.get_by_role("button", name="Tag", exact=True).click()
-    expect(page.locator("#notice")).to_contain_text("TagQueue was done")
+    expect(page.locator("#notice")).to_contain_text("The tags were saved")
     page.reload()
     page.get_by_text("Settings", exact=True).click()
     picture(page, "settings")
     page.get_by_role("button", name="Remove tag team").click()
-    expect(page.locator("#notice")).to_contain_text("UntagQueue was done")
+    expect(page.locator("#notice")).to_contain_text("The tag was removed")
     page.get_by_label("Visibility timeout, s").fill("never")
     page.get_by_role("button", name="Save").click()
     expect(page.locator("#notice")).to_contain_text("InvalidAttributeValue")
@@ -192,7 +192,7 @@ def test_dead_letters_are_linked_both_ways_and_moved_back(page: Any, operator: O
         operator.act("ReceiveMessage", {"QueueUrl": url})
     assert counts(operator, "dead") == (1, 0)
     page.goto(operator.url + QUEUE + "source")
-    page.get_by_text("Dead letters", exact=True).click()
+    page.locator("summary", has_text="Dead letters").click()
     page.locator("details").get_by_role("link", name="dead").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("dead")
     expect(page.get_by_role("link", name="source")).to_be_visible()
@@ -209,14 +209,14 @@ def test_a_scheduled_message_is_given_another_time_and_cancelled(page: Any, oper
     page.get_by_label("Body").fill("remember the milk")
     page.get_by_label("Deliver at, UTC").fill(typed_in_s(3_600))
     page.get_by_role("button", name="Send", exact=True).click()
-    expect(page.locator("#notice")).to_contain_text("SendMessage was done")
+    expect(page.locator("#notice")).to_contain_text("The message was sent")
     page.locator("#counts").get_by_role("link", name="1").click()
     page.locator("#scheduled summary").click()
     page.get_by_label("Deliver at, UTC").fill(typed_in_s(7_200))
     page.get_by_role("button", name="as curl").first.click()
     expect(page.locator("#notice pre")).to_contain_text("/api/actions/ElasticqReschedule")
     page.get_by_role("button", name="Reschedule").click()
-    expect(page.locator("#notice")).to_contain_text("ElasticqReschedule was done")
+    expect(page.locator("#notice")).to_contain_text("has another time")
     expect(page.locator("#scheduled .tag")).to_contain_text("1 h 59 min")
     picture(page, "scheduled")
     page.locator("#scheduled summary").click()
@@ -242,7 +242,7 @@ def test_a_topic_is_made_asked_about_and_published_to(page: Any, operator: Opera
     page.get_by_label("Endpoint").fill("arn:aws:sqs:us-east-1:000000000000:reds")
     page.get_by_label("Filter policy").fill('{"colour": ["red"]}')
     page.get_by_role("button", name="Subscribe", exact=True).click()
-    expect(page.locator("#notice")).to_contain_text("Subscribe was done")
+    expect(page.locator("#notice")).to_contain_text("The subscription was created")
     page.reload()
     page.get_by_text("Publish a message").click()
     page.get_by_label("Message", exact=True).fill("hello")
@@ -251,13 +251,13 @@ def test_a_topic_is_made_asked_about_and_published_to(page: Any, operator: Opera
     expect(page.locator("#notice")).to_contain_text("0 would get it, 1 would not")
     page.get_by_label("Attributes, a line each").fill("colour=red")
     page.get_by_role("button", name="Publish", exact=True).click()
-    expect(page.locator("#notice")).to_contain_text("Publish was done")
+    expect(page.locator("#notice")).to_contain_text("The message was published")
     until(lambda: counts(operator, "reds") == (1, 0), "a message that was published")
     page.locator("#subscriptions summary").click()
     picture(page, "topic")
     page.once("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="Unsubscribe").click()
-    expect(page.locator("#notice")).to_contain_text("Unsubscribe was done")
+    expect(page.locator("#notice")).to_contain_text("The subscription was ended")
     page.goto(operator.url + "/topics")
     expect(page.locator("#topics")).to_contain_text("none")
     picture(page, "topics")
@@ -267,13 +267,13 @@ def test_a_consumer_of_a_group_is_drained(page: Any, operator: Operator) -> None
     queue(operator, "shared")
     operator.act("ElasticqSetGroup", {"GroupName": "sharing", "QueueNames": ["shared"]})
     operator.act("ElasticqJoinGroup", {"GroupName": "sharing", "ConsumerName": "tired"})
-    page.goto(operator.url + "/groups.html")
+    page.goto(operator.url + "/groups")
     page.get_by_role("button", name="as curl").click()
     expect(page.locator("#notice pre")).to_contain_text("/api/actions/ElasticqDrainConsumer")
     picture(page, "groups")
     page.once("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="Drain").click()
-    expect(page.locator("#notice")).to_contain_text("ElasticqDrainConsumer was done")
+    expect(page.locator("#notice")).to_contain_text("The consumer gives back")
 
 
 def test_purging_wants_the_name(page: Any, operator: Operator) -> None:
@@ -286,11 +286,11 @@ def test_purging_wants_the_name(page: Any, operator: Operator) -> None:
     assert counts(operator, "purged") == (2, 0)
     box.fill("purged")
     page.get_by_role("button", name="Purge", exact=True).click()
-    expect(page.locator("#notice")).to_contain_text("PurgeQueue was done")
+    expect(page.locator("#notice")).to_contain_text("All its messages are deleted")
     until(lambda: counts(operator, "purged") == (0, 0), "a purged queue")
     page.get_by_label("to delete the queue", exact=False).fill("purged")
     page.get_by_role("button", name="Delete", exact=True).click()
-    page.wait_for_url(operator.url + "/")
+    page.wait_for_url(operator.url + "/queues")
     page.goto(operator.url + "/events")
     expect(page.locator("#events")).to_contain_text("queue_deleted")
     picture(page, "events")
@@ -366,7 +366,7 @@ def test_a_phone_scrolls_in_one_direction_only(browser: Any, operator: Operator,
     operator.act("Subscribe", {"TopicArn": topic, "Protocol": "sqs", "Endpoint": arn})
     operator.act("Publish", {"TopicArn": topic, "Message": "x"})
     of_queue = (QUEUE + LONG, f"{QUEUE}{LONG}/scheduled")
-    others = (f"/topics/000000000000/{LONG}", "/cluster.html", "/definitions")
+    others = (f"/topics/000000000000/{LONG}", "/cluster", "/definitions")
     for number, path in enumerate(("/", "/queues", *of_queue, *others)):
         tab.goto(operator.url + path)
         tab.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
@@ -389,10 +389,10 @@ def test_axe_finds_nothing_serious(browser: Any, operator: Operator, scheme: str
         QUEUE + "examined/scheduled",
         "/topics",
         "/topics/000000000000/examined",
-        "/cluster.html",
+        "/cluster",
         "/definitions",
     )
-    for path in (*paths, "/groups.html", "/consumers", "/events", "/api/docs"):
+    for path in (*paths, "/groups", "/consumers", "/events", "/api/docs"):
         tab.goto(operator.url + path)
         tab.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
         tab.evaluate(script)
