@@ -58,18 +58,6 @@ class Sqs(GroupMethods):
         """
         return self._call("ReceiveMessage", members, _check_received, members.get("WaitTimeSeconds") or 0)
 
-    def delete_message(self, **members: Any) -> Members:
-        return self._call("DeleteMessage", members)
-
-    def delete_message_batch(self, **members: Any) -> Members:
-        return self._call("DeleteMessageBatch", members)
-
-    def change_message_visibility(self, **members: Any) -> Members:
-        return self._call("ChangeMessageVisibility", members)
-
-    def change_message_visibility_batch(self, **members: Any) -> Members:
-        return self._call("ChangeMessageVisibilityBatch", members)
-
     def peek(self, **members: Any) -> Members:
         """Read messages without receiving them. Only elasticq has this action.
 
