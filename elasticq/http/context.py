@@ -33,9 +33,10 @@ if TYPE_CHECKING:
 
 _log = getLogger(__name__)
 
-NEVER_MS = 1 << 62
+NEVER_MS: Final = 1 << 62
 CLIENTS_MAX: Final = 10_000
 """The number of addresses whose requests are counted after their connections were closed."""
+_ReceiveMessage: Final = ReceiveMessage  # without a dict lookup, when compiled
 SWEEP_S = 1.0
 BUSY_TEXT: Final = "The server is busy with other requests; try again."
 STOPPING_TEXT: Final = "The server is stopping."
@@ -100,7 +101,7 @@ def command_bytes(command: Command, body_bytes: int) -> int:
 
     A send takes as much as its body. A receive may have lists of short texts, which take many times their JSON.
     """
-    return body_bytes * DECODED_TIMES if type(command) is ReceiveMessage else body_bytes
+    return body_bytes * DECODED_TIMES if type(command) is _ReceiveMessage else body_bytes
 
 
 class ServerContext:

@@ -34,7 +34,11 @@ _BURST: Final = range(16)
 LONG_ANSWER_BYTES: Final = 65_536
 """A longer answer ends a burst. An answer of 1 MB takes 4 ms, and one turn of the loop serves all ready connections."""
 
-PARKED, WRITING, YIELDED, SLOW, CLOSING = 1, 2, 4, 8, 16
+PARKED: Final = 1
+WRITING: Final = 2
+YIELDED: Final = 4
+SLOW: Final = 8
+CLOSING: Final = 16
 
 _BARE_LF: Final = re.compile(rb"(?<!\r)\n")
 

@@ -12,7 +12,7 @@ write. rest_call.py serves hot requests of the REST API in the same way.
 
 import asyncio
 from time import perf_counter
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from elasticq.http.admission import audit
 from elasticq.http.admission.caller import invocation
@@ -37,6 +37,14 @@ if TYPE_CHECKING:
     from aiohttp.web_protocol import RequestHandler
 
     from elasticq.http.pages.rest_call import RestCall
+
+# Compiled code finds these names of its own module without a dict lookup, and those of an interpreted one with it.
+_Call: Final = Call
+_ReceiveMessageResult: Final = ReceiveMessageResult
+_SqsError: Final = SqsError
+_StaleResult: Final = StaleResult
+_LOGGED: Final = audit.LOGGED
+_time_s: Final = perf_counter
 
 _Pending = tuple[Head, Operation, Command, str, float]
 """A request that waits for its reply: head, operation, command, owner, and its start by perf_counter in seconds."""
@@ -168,7 +176,7 @@ class SqsProtocol(Framing):
             self._execute_rest(head, body)
             return
         operation = head.operation
-        account, command, began_s = "", None, perf_counter()
+        account, command, began_s = "", None, _time_s()
         try:
             if self._authenticator is None:
                 principal, account = self._identify(head.authorization)
@@ -197,7 +205,7 @@ class SqsProtocol(Framing):
         self._submitting = True
         try:
             self._submit(
-                Call(command, principal, account, head.endpoint, invocation_key, self.origin, head.trace_header), self
+                _Call(command, principal, account, head.endpoint, invocation_key, self.origin, head.trace_header), self
             )
         except RuntimeStopped:
             self.abort()
@@ -213,7 +221,7 @@ class SqsProtocol(Framing):
             self._return_messages(outcome)
             return
         context = self._context
-        if context.buffers_bytes > context.bounds.buffers_bytes_max and isinstance(outcome, ReceiveMessageResult):
+        if isinstance(outcome, _ReceiveMessageResult) and context.buffers_bytes > context.bounds.buffers_bytes_max:
             context.loop.call_soon(context.runtime.undelivered, outcome)
             outcome = ServiceUnavailable(BUSY_TEXT)
         context.hot_requests += 1
@@ -224,12 +232,12 @@ class SqsProtocol(Framing):
         self._hold &= ~PARKED
         if self._waiting_bytes:
             self.hold(0)
-        responses = context.responses
-        if head.close or context.stopping or type(outcome) is StaleResult or isinstance(outcome, SqsError):
+        responses, name = context.responses, operation.name
+        if head.close or context.stopping or type(outcome) is _StaleResult or isinstance(outcome, _SqsError):
             request_id = responses.request_id(context.hot_requests)
             answer = exchange.encode(context.services, head.protocol, operation, command, outcome, request_id)
             self._write(head, answer, request_id)
-            context.count(request_id, operation.name, account, command, outcome, answer.status, began_s, head)
+            context.count(request_id, name, account, command, outcome, answer.status, began_s, head)
         else:
             try:
                 if head.protocol == JSON:
@@ -240,16 +248,15 @@ class SqsProtocol(Framing):
             except Exception as failure:
                 self._fail(head, failure, operation, account, command, began_s)
             else:
-                parts = start, context.hot_requests, len(body), body
-                self._outbox.say(self, b"%b%012x\r\nContent-Length: %d\r\n\r\n%b" % parts)
+                self._outbox.say(self, responses.ok(start, context.hot_requests, body))
                 self.deadline_ms = context.idle_until_ms
-                is_slow = self._counts[operation.name](command, account, outcome, began_s)
+                is_slow = self._counts[name](command, account, outcome, began_s)
                 if is_slow or self._is_watched:
                     request_id = responses.request_id(context.hot_requests)
                     context.request_log.answered(
-                        request_id, operation.name, account, command, began_s, head.lines, is_slow=is_slow
+                        request_id, name, account, command, began_s, head.lines, is_slow=is_slow
                     )
-        if operation.name in audit.LOGGED:
+        if name in _LOGGED:
             self._audit(head, operation, command, account, outcome)
         if not self._submitting and (self._buffer or self._eof or self._reading_paused):
             self._resume_soon()

@@ -65,17 +65,17 @@ def queue_path(url: str, caller: str) -> tuple[str, str]:
 
     The URL is not checked: for a malformed URL, the result is a name that no queue has.
     """
-    if len(url) > REMEMBERED_CHARS_MAX:
-        return _queue_path.__wrapped__(url, caller)
-    return _queue_path(url, caller)
+    return _split(url, caller) if len(url) > REMEMBERED_CHARS_MAX else _queue_path(url, caller)
 
 
-@lru_cache(maxsize=4_096)  # clients repeat the names of a few queues
-def _queue_path(url: str, caller: str) -> tuple[str, str]:
+def _split(url: str, caller: str) -> tuple[str, str]:
     parts = url.rstrip("/").rsplit("/", 2)
     if len(parts) >= 2 and ACCOUNT.match(parts[-2]):
         return neighbour(parts[-2], caller), parts[-1]
     return caller, parts[-1]
+
+
+_queue_path: Final = lru_cache(maxsize=4_096)(_split)  # clients repeat the names of a few queues
 
 
 def queue_arn(own_region: str, owner: str, name: str) -> str:

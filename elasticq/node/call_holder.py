@@ -36,7 +36,8 @@ from elasticq.node.forwarding import (
     forward_of,
     outcome_of,
 )
-from elasticq.node.outputs import Frame, HeldCall, Reply, Ticket
+from elasticq.node.outputs import Frame, HeldCall, Ticket
+from elasticq.node.reply import Reply
 from elasticq.node.safe_execution import SafeExecutor
 from elasticq.node.waits.pending_calls import FAREWELL_MS, PendingCalls, Remote, Sent
 from elasticq.node.waits.waiting_calls import WaitingCalls, is_read, may_wait

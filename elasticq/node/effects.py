@@ -11,7 +11,8 @@ After each call of the node the shell does this, in this order:
 No member needs the log entries up to ``log_floor`` any more.
 """
 
-from elasticq.node.outputs import Committed, Failure, Fetch, Frame, News, Reply, Wanted
+from elasticq.node.outputs import Committed, Failure, Fetch, Frame, News, Wanted
+from elasticq.node.reply import Reply
 from elasticq.replication.records import Entry, Record
 
 

@@ -32,8 +32,9 @@ from elasticq.node.decision import Decision
 from elasticq.node.journal import Journal
 from elasticq.node.leadership import TAKING_OVER, Leadership
 from elasticq.node.outcomes import found_nothing, is_plain, is_standard_send
-from elasticq.node.outputs import Fetch, HeldCall, Reply, Ticket
+from elasticq.node.outputs import Fetch, HeldCall, Ticket
 from elasticq.node.parts import Parts
+from elasticq.node.reply import Reply
 from elasticq.node.waits.contents import ContentWaits
 from elasticq.node.waits.heartbeats import Heartbeats, WaitingHeartbeat
 from elasticq.node.waits.pending_calls import Remote
@@ -50,6 +51,14 @@ ENDED_AT_ONCE: Final = 200  # waits that one turn ends
 LOST: Final = "The mastership was lost; the outcome is unknown, a retry is safe."
 TOO_LATE: Final = "The call reached the master after its deadline and was not executed there; a retry is safe."
 UNREADABLE: Final = "Messages of this queue cannot be read from disk and are lost; a retry skips them."
+
+# Compiled code finds these names of its own module without a dict lookup, and those of an interpreted one with it.
+_GroupViewResult: Final = GroupViewResult
+_MessagesReceived: Final = m.MessagesReceived
+_ReceiveMessageResult: Final = ReceiveMessageResult
+_SqsError: Final = SqsError
+_VisibilityChanged: Final = m.VisibilityChanged
+_run: Final = execute
 
 _NO_PARTITIONS: Final[frozenset[int]] = frozenset()
 # After these a waiting receive of their queue may find a message, or must learn that the queue was deleted.
@@ -109,13 +118,14 @@ class Executor:
 
     def _execute(self, call: Call, ticket: Ticket, now_ms: int) -> None:
         self._journal.stamp_command(now_ms)
-        if call.deadline_ms and call.deadline_ms < self._clock.reading(now_ms)[1]:
+        deadline_ms = call.deadline_ms
+        if deadline_ms and deadline_ms < self._clock.reading(now_ms)[1]:
             self._answer(call, ticket, ServiceUnavailable(TOO_LATE), now_ms)
             return
         no_queue: QueueDoesNotExist | None = None
         try:
-            decision = self._safe_executor.decide(execute, self._state, call, self._context)
-            if type(decision.result) is ReceiveMessageResult:  # sends skip this block, because they are the hot path
+            decision = self._safe_executor.decide(_run, self._state, call, self._context)
+            if type(decision.result) is _ReceiveMessageResult:  # sends skip this block, because they are the hot path
                 if decision.mutations and found_nothing(decision.result):
                     decision = self._move_dead_letters(call, decision, now_ms)
                 if found_nothing(decision.result) and is_leased(call):
@@ -124,14 +134,14 @@ class Executor:
                     decision = self._seal_or_answer(call, decision, now_ms)
                 self._count_attempt(call, decision)
             result, mutations = decision.result, decision.mutations
-            if type(result) is GroupViewResult and self._wait_for_change(call, ticket, decision, result, now_ms):
+            if type(result) is _GroupViewResult and self._wait_for_change(call, ticket, decision, result, now_ms):
                 return
             if mutations:
                 self.change(decision, now_ms, call, ticket)
-                if not self._is_volatile and type(result) is ReceiveMessageResult:
+                if not self._is_volatile and type(result) is _ReceiveMessageResult:
                     self._prefetch_after(mutations[0])
                 return
-        except SqsError as error:
+        except _SqsError as error:
             if type(error) is not QueueDoesNotExist or self._context.template is None:
                 self._answer(call, ticket, error.without_frames(), now_ms)
                 return
@@ -177,7 +187,7 @@ class Executor:
             moved += len(decision.mutations)
             self.change(decision, now_ms, call)
             self._journal.stamp_command(now_ms)
-            decision = self._safe_executor.decide(execute, self._state, call, self._context)
+            decision = self._safe_executor.decide(_run, self._state, call, self._context)
             if moved > most or not decision.mutations or not found_nothing(decision.result):
                 break
         return decision
@@ -227,10 +237,10 @@ class Executor:
         forgotten, the next answer is a first one and restarts the count.
         """
         result, mutations, attempts = decision.result, decision.mutations, self._attempts
-        if mutations and type(mutations[0]) is not m.VisibilityChanged:
+        if mutations and type(mutations[0]) is not _VisibilityChanged:
             if attempts:
                 attempts.pop(call.invocation, None)
-        elif type(result) is ReceiveMessageResult and result.messages and not result.leased:
+        elif type(result) is _ReceiveMessageResult and result.messages and not result.leased:
             result.attempt = attempts.pop(result.invocation, 1)
             attempts[result.invocation] = result.attempt + 1
             if len(attempts) > ATTEMPTS_MAX:
@@ -280,7 +290,7 @@ class Executor:
             self._answer(call, ticket, ServiceUnavailable(UNREADABLE), now_ms)
 
     def _prefetch_after(self, mutation: m.Mutation) -> None:
-        if not isinstance(mutation, m.MessagesReceived):
+        if not isinstance(mutation, _MessagesReceived):
             return  # it only moved dead letters
         self._content_cache.taken(self._state.queues[mutation.queue_id], mutation.sequences[-1])
 

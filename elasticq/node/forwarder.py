@@ -38,8 +38,9 @@ from elasticq.node.forwarding import (
 )
 from elasticq.node.leadership import TAKING_OVER, Leadership
 from elasticq.node.membership.members import name_of
-from elasticq.node.outputs import Frame, HeldCall, Reply
+from elasticq.node.outputs import Frame, HeldCall
 from elasticq.node.parts import Parts
+from elasticq.node.reply import Reply
 from elasticq.node.waits.pending_calls import Remote, Sent
 from elasticq.node.waits.waiting_calls import is_read
 from elasticq.replication.messages import FrameError

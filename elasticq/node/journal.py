@@ -156,7 +156,8 @@ class Journal:
         ``voters`` are the voters from it on; None changes none.
         """
         mutations, acked_before_commit, undo = self._open, self.open_is_acked, self._open_undo
-        payload = m.join(self._open_payloads)
+        payloads = self._open_payloads
+        payload = payloads[0] if len(payloads) == 1 else m.join(payloads)
         self._open, self._open_payloads, self._open_bytes, self.open_is_acked = [], [], 0, False
         time_ms = self.context.now_ms
         self.applied_index = index = self._replica.log.last_index + 1

@@ -52,8 +52,9 @@ from elasticq.node.leadership import Leadership
 from elasticq.node.membership.peer import Peer
 from elasticq.node.membership.voter_changes import NOT_THE_MASTER
 from elasticq.node.orders import Order, OrderDone, OrderRefused, TransferMastership, VerifyRows
-from elasticq.node.outputs import Fetch, HeldCall, Reply, Ticket, Wanted
+from elasticq.node.outputs import Fetch, HeldCall, Ticket, Wanted
 from elasticq.node.parts import Parts
+from elasticq.node.reply import Reply
 from elasticq.node.reports.event_log import EventLog
 from elasticq.node.reports.status import StatusReport
 from elasticq.node.settings import LeaseStatus, NodeSettings, NodeStatus

@@ -6,9 +6,6 @@ from msgspec import Struct
 
 from elasticq.engine.stored.mutations import Mutation
 from elasticq.model.commands import Call
-from elasticq.model.errors import SqsError
-from elasticq.model.results import Result
-from elasticq.node.orders import OrderOutcome
 from elasticq.replication.records import Voter
 
 Ticket = Hashable
@@ -35,14 +32,6 @@ class Frame(Struct, gc=False):
     to: str
     data: bytes
     token: int
-
-
-class Reply(Struct, gc=False):
-    """An answer that may leave. ``index`` is the log index that it depends on (for checkers)."""
-
-    ticket: Ticket
-    outcome: Result | SqsError | OrderOutcome
-    index: int
 
 
 class Committed(Struct, gc=False):

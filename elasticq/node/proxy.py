@@ -19,7 +19,8 @@ from elasticq.node.forwarding import FORWARDED, Answer, ContentRefused, Header, 
 from elasticq.node.membership.members import GREETED_LEVEL, name_of
 from elasticq.node.membership.peer import Peer
 from elasticq.node.orders import Order, OrderRefused
-from elasticq.node.outputs import HeldCall, Reply, Ticket
+from elasticq.node.outputs import HeldCall, Ticket
+from elasticq.node.reply import Reply
 from elasticq.node.safe_execution import SafeExecutor
 from elasticq.node.settings import LeaseStatus, MemberStatus, NodeSettings, NodeStatus
 from elasticq.node.waits.pending_calls import Sent

@@ -1,8 +1,10 @@
 """The log of a member in memory: consecutive entries above a base. Entries up to the base are forgotten."""
 
+from typing import Final
+
 from elasticq.replication.records import BEGINNING, Base, Entry, Voter
 
-ENTRY_BYTES = 160  # memory of an entry without its payload
+ENTRY_BYTES: Final = 160  # memory of an entry without its payload
 
 
 class Log:
@@ -28,12 +30,13 @@ class Log:
         return len(self._entries)
 
     def append(self, entry: Entry) -> None:
-        assert entry.index == self.last_index + 1, "entries are appended in order"
-        assert entry.term >= self.last_term, "terms never fall along the log"
+        index, term = entry.index, entry.term
+        assert index == self.last_index + 1, "entries are appended in order"
+        assert term >= self.last_term, "terms never fall along the log"
         self._entries.append(entry)
         self.size_bytes += len(entry.payload) + ENTRY_BYTES
-        self.last_index = entry.index
-        self.last_term = entry.term
+        self.last_index = index
+        self.last_term = term
         self.last_time_ms = entry.time_ms
 
     def term_at(self, index: int) -> int | None:

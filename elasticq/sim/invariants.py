@@ -14,7 +14,7 @@ from elasticq.engine.views.digest import state_digest
 from elasticq.model.errors import ServiceUnavailable, SqsError
 from elasticq.model.results import ReceiveMessageResult, Result, SendMessageBatchResult, SendMessageResult
 from elasticq.node.membership.members import FOUNDING_TERM
-from elasticq.node.outputs import Reply
+from elasticq.node.reply import Reply
 from elasticq.node.settings import Mode
 from elasticq.replication.membership import Membership
 from elasticq.replication.messages import AnyMessage, AppendReply, PreVote, RequestVote, VoteReply

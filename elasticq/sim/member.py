@@ -16,7 +16,8 @@ from elasticq.model.errors import SqsError
 from elasticq.model.results import Result
 from elasticq.node.node import Node
 from elasticq.node.orders import Order
-from elasticq.node.outputs import Fetch, Frame, Reply, Ticket
+from elasticq.node.outputs import Fetch, Frame, Ticket
+from elasticq.node.reply import Reply
 from elasticq.node.settings import NodeSettings
 from elasticq.replication.messages import AnyMessage, VoteReply, decode
 from elasticq.replication.records import Entry, Record, Vote

@@ -13,7 +13,8 @@ from elasticq.model.results import ReceiveMessageResult, Result
 from elasticq.node.driven import Driven
 from elasticq.node.membership.peer import Peer
 from elasticq.node.orders import OrderDone, OrderOutcome, OrderRefused
-from elasticq.node.outputs import Reply, Ticket
+from elasticq.node.outputs import Ticket
+from elasticq.node.reply import Reply
 from elasticq.sim.network import Network
 from elasticq.sim.scheduler import Scheduler
 from elasticq.sim.trace import Trace

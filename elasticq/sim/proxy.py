@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from elasticq.model.errors import SqsError
 from elasticq.model.results import Result
-from elasticq.node.outputs import Reply
 from elasticq.node.proxy import Proxy
+from elasticq.node.reply import Reply
 from elasticq.node.settings import NodeSettings
 from elasticq.sim.faults import Scenario
 from elasticq.sim.member import Observer

@@ -46,12 +46,13 @@ def decode(operation: Operation, body: bytes) -> Command:
     """
     if not body:
         return operation.command()
-    if len(body) > operation.body_bytes_max:
+    is_long = len(body) > SMALL_REQUEST_BYTES_MAX  # no operation has a smaller bound
+    if is_long and len(body) > operation.body_bytes_max:
         raise operation.too_large()
     try:
         if not body.isascii():
             body.decode()  # the decoder does not check the members that it skips
-        if len(body) > SMALL_REQUEST_BYTES_MAX:
+        if is_long:
             return _decode_large(operation, body)
         return operation.decoder.decode(body)
     except msgspec.ValidationError:

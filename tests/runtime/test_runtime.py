@@ -14,7 +14,8 @@ from elasticq.model.results import EmptyResult, ReceiveMessageResult, Result, Se
 from elasticq.node.call_holder import MOVED_AT_ONCE
 from elasticq.node.effects import Effects
 from elasticq.node.node import Node
-from elasticq.node.outputs import Committed, Fetch, Frame, Reply
+from elasticq.node.outputs import Committed, Fetch, Frame
+from elasticq.node.reply import Reply
 from elasticq.node.settings import NodeSettings
 from elasticq.replication.records import Durable, Record, Vote
 from elasticq.runtime.clock import boot_ms, wall_ms

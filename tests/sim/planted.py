@@ -43,8 +43,9 @@ from elasticq.node.journal import Journal
 from elasticq.node.membership.members import Members
 from elasticq.node.membership.voter_changes import VoterChanges
 from elasticq.node.node import Node
-from elasticq.node.outputs import Committed, HeldCall, Reply, Ticket
+from elasticq.node.outputs import Committed, HeldCall, Ticket
 from elasticq.node.proxy import ProxyCalls
+from elasticq.node.reply import Reply
 from elasticq.node.settings import NodeSettings
 from elasticq.node.waits.replies import Replies
 from elasticq.replication.election import Election

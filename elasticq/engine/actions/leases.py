@@ -15,6 +15,7 @@ from elasticq.engine.ordering.contract import ContentsMissing
 from elasticq.engine.ordering.lease_groups import LeaseGroups
 from elasticq.engine.ordering.leases import (
     ENDED_AT_ONCE_MAX,
+    HANDLE_PREFIX,
     Attempt,
     Handle,
     Key,
@@ -38,7 +39,8 @@ Change = Callable[[Key, Lease, list[int]], list[m.Mutation]]
 
 def receive_message(state: State, call: Call, command: ReceiveMessage, context: ExecutionContext) -> Outcome:
     """Receive messages, under a lease if the ReceiveRequestAttemptId names one. Raise ContentsMissing."""
-    attempt = read_attempt(command.receive_request_attempt_id)
+    attempt_id = command.receive_request_attempt_id
+    attempt = None if attempt_id is None else read_attempt(attempt_id)
     if attempt is None:
         return receive.receive_message(state, call, command, context)
     return _receive(state, call, command, attempt, context, may_seal=False)
@@ -210,7 +212,8 @@ def delete_message(state: State, call: Call, command: DeleteMessage, context: Ex
 
     A lease that is already committed is a success.
     """
-    handle = read_lease_handle(command.receipt_handle)
+    text = command.receipt_handle
+    handle = read_lease_handle(text) if text and text.startswith(HANDLE_PREFIX) else None
     if handle is None:
         return delete.delete_message(state, call, command, context)
     queue = fence.queue_of(state, call, command.queue_url, command, context)

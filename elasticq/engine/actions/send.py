@@ -22,6 +22,7 @@ from elasticq.model.errors import BatchRequestTooLong, MissingParameter, SqsErro
 from elasticq.model.results import SendMessageBatchResult, SendMessageResult, SentEntry
 
 _MessageStored: Final = m.MessageStored  # faster: compiled code finds a global of its own module without a dict lookup
+_SendMessageResult: Final = SendMessageResult
 _SentEntry: Final = SentEntry
 
 
@@ -36,7 +37,7 @@ def _send(state: State, queue: Queue, call: Call, command: SendMessage, context:
     sequence = next_sequence(queue.last_sequence, context.term)
     stored = _Sender(queue, call, context, in_batch=False).stored(command, sequence)
     if stored.deduplication_id is None:
-        return SendMessageResult(state.identity.message_id(queue.id, sequence), None, sequence), [stored]
+        return _SendMessageResult(state.identity.message_id(queue.id, sequence), None, sequence), [stored]
     key = _key(queue, stored, stored.deduplication_id)
     first = _first_sent(state, queue, key, context)
     mutations: list[m.Mutation] = []

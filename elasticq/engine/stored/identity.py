@@ -16,17 +16,17 @@ from typing import Final
 
 from elasticq.model.errors import ReceiptHandleIsInvalid, quoted
 
-TERM_SHIFT = 40  # sequence and queue id = term << 40 | counter
-DELIVERY_TERM_SHIFT = 32  # delivery number = term << 32 | deliveries so far
+TERM_SHIFT: Final = 40  # sequence and queue id = term << 40 | counter
+DELIVERY_TERM_SHIFT: Final = 32  # delivery number = term << 32 | deliveries so far
 
-_RECEIPT = 1  # the kind of handle, its first byte; the only one so far
+_RECEIPT: Final = 1  # the kind of handle, its first byte; the only one so far
 _HANDLE: Final = Layout(">BQQQ")
-_MAC_BYTES = 17  # 25 + 17 = 42 bytes are 56 base64 characters without padding
-_HANDLE_CHARS = 56
+_MAC_BYTES: Final = 17  # 25 + 17 = 42 bytes are 56 base64 characters without padding
+_HANDLE_CHARS: Final = 56
 _base64: Final = b2a_base64  # compiled code reads a name of this module without a dict lookup
 _ORIGIN: Final = Layout(">QQ")
 _NUMBER: Final = Layout(">Q")
-_TOKEN_BYTES = 144  # as on AWS: 288 hexadecimal digits
+_TOKEN_BYTES: Final = 144  # as on AWS: 288 hexadecimal digits
 
 RECENT_MAX: Final = 2_048  # a power of two
 
@@ -61,12 +61,14 @@ class _Recent:
 
     A cached id costs a tenth of the hash that makes or checks it. The last bits of a sequence select the slot of its
     MessageId. A slot is created at its first use, because many servers in tests stay nearly empty. It is then used
-    again; compiled, it stores numbers without an object for each.
+    again; compiled, it stores numbers without an object for each. The handles are in two halves: when the newer half
+    is full, the older one is dropped.
     """
 
     def __init__(self) -> None:
         self.ids = [_NO_ID] * RECENT_MAX
         self.handles: dict[str, Receipt] = {}
+        self.older_handles: dict[str, Receipt] = {}
 
 
 def next_sequence(last: int, term: int) -> int:
@@ -147,9 +149,11 @@ class Identity:
     def receipt_handle(self, queue_id: int, sequence: int, delivery_number: int) -> str:
         head = _HANDLE.pack(_RECEIPT, queue_id, sequence, delivery_number)
         handle = _base64(head + self._mac(head), newline=False).decode("ascii")
-        handles = self._recent.handles
-        if len(handles) == RECENT_MAX:
-            handles.clear()
+        recent = self._recent
+        handles = recent.handles
+        if len(handles) >= RECENT_MAX // 2:
+            recent.older_handles, handles = handles, {}
+            recent.handles = handles
         handles[handle] = Receipt(queue_id, sequence, delivery_number)
         return handle
 
@@ -161,6 +165,8 @@ class Identity:
     def read_handle(self, handle: str) -> Receipt:
         """Return the content of a receipt handle. Raise ReceiptHandleIsInvalid if this cluster did not make it."""
         receipt = self._recent.handles.get(handle)
+        if receipt is None:
+            receipt = self._recent.older_handles.get(handle)
         return receipt if receipt is not None else self._checked(handle)
 
     def _checked(self, handle: str) -> Receipt:

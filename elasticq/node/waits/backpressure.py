@@ -16,7 +16,8 @@ from elasticq.model.commands import Call, SendMessage, SendMessageBatch
 from elasticq.model.errors import ServiceUnavailable
 from elasticq.model.topic_commands import Publish, PublishBatch
 from elasticq.node.content_cache import ContentCache
-from elasticq.node.outputs import Reply, Ticket
+from elasticq.node.outputs import Ticket
+from elasticq.node.reply import Reply
 from elasticq.node.waits.waiting_calls import size_bytes
 
 RELEASED_AT_ONCE: Final = 100

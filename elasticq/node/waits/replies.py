@@ -8,7 +8,8 @@ from collections import deque
 from elasticq.model.commands import Call
 from elasticq.model.errors import ServiceUnavailable, SqsError
 from elasticq.model.results import Result
-from elasticq.node.outputs import Reply, Ticket
+from elasticq.node.outputs import Ticket
+from elasticq.node.reply import Reply
 from elasticq.node.settings import Mode
 from elasticq.replication.replica import Replica
 

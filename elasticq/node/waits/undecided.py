@@ -11,7 +11,8 @@ Only calls without an invocation id wait here. A call with one goes to the next 
 finds the outcome in its history.
 """
 
-from elasticq.node.outputs import HeldCall, Reply
+from elasticq.node.outputs import HeldCall
+from elasticq.node.reply import Reply
 from elasticq.node.waits.replies import Pending
 
 

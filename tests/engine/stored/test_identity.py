@@ -88,6 +88,18 @@ def test_handles_are_valid_after_they_are_forgotten() -> None:
     assert [identity.read_handle(handle).sequence for handle in handles] == list(range(RECENT_MAX + 1))
 
 
+def test_newest_handles_are_remembered_and_their_number_is_bounded() -> None:
+    identity = Identity(b"k" * 32)
+    handles: list[str] = []
+    for sequence in range(3 * RECENT_MAX):
+        handles.append(identity.receipt_handle(1, sequence, 1))
+        remembered = (
+            identity._recent.handles.keys() | identity._recent.older_handles.keys() if sequence % 97 == 0 else ()
+        )
+        assert not remembered or remembered >= set(handles[-RECENT_MAX // 2 :])
+        assert len(remembered) <= RECENT_MAX
+
+
 @given(st.lists(st.tuples(st.sampled_from(["next", "lost", "term"]), st.integers(1, 3)), max_size=60))
 def test_sequences_grow_and_never_repeat_though_a_tail_is_lost(steps: list[tuple[str, int]]) -> None:
     last = kept = 0
