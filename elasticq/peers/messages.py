@@ -11,7 +11,7 @@ from elasticq.peers.errors import BadMessage
 
 PROTOCOL_MIN = 1
 PROTOCOL_MAX = 1
-SCHEMA = "f4ae73a1be6027ec"
+SCHEMA = "f6751b92b4fddb8c"
 """A digest of all message schemas of PROTOCOL_MAX. tests/peers/test_schema.py computes and compares it.
 
 Two builds of one protocol with different digests would misunderstand each other, so they refuse the link. Once the
