@@ -33,11 +33,6 @@ Promise.allSettled(all).then((done) => {
   document.title = "asked " + done.filter((one) => one.value && one.value.ok).length;
 });
 </script>"""
-REACHABLE = "main :is(a[href], button, input:not([type=hidden]), select, textarea, summary):visible"
-FOCUSED = "[...document.querySelectorAll('main *')].indexOf(document.activeElement)"
-ANSWERED_MS = (
-    "(({responseEnd, requestStart}) => responseEnd - requestStart)(performance.getEntriesByType('navigation')[0])"
-)
 
 
 def expect(locator: Any) -> Any:
@@ -338,71 +333,6 @@ def test_a_page_of_another_origin_can_do_nothing(page: Any, operator: Operator) 
         attacker.server_close()
 
 
-def test_everything_can_be_reached_by_the_keyboard(page: Any, operator: Operator) -> None:
-    queue(operator, "keyed", "a")
-    page.goto(operator.url + QUEUE + "keyed")
-    wanted = page.locator(REACHABLE).count()
-    page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.className") == "skip"
-    seen = set()
-    for _ in range(wanted + 20):
-        page.keyboard.press("Tab")
-        place = page.evaluate(FOCUSED)
-        if place >= 0:
-            seen.add(place)
-    assert len(seen) >= wanted
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_phone_scrolls_in_one_direction_only(browser: Any, operator: Operator, scheme: str) -> None:
-    queue(operator, LONG, "hello")
-    context = browser.new_context(viewport={"width": 390, "height": 800}, color_scheme=scheme)
-    tab = context.new_page()
-    at = f"{datetime.now(UTC).timestamp() * 1_000 + 3_600_000:.0f}"
-    later = {"ElasticqDeliverAt": {"DataType": "Number", "StringValue": at}}
-    operator.act("SendMessage", {"QueueUrl": LONG, "MessageBody": "x" * 200, "MessageAttributes": later})
-    topic = operator.act("CreateTopic", {"Name": LONG})[1]["TopicArn"]
-    arn = f"arn:aws:sqs:us-east-1:000000000000:{LONG}"
-    operator.act("Subscribe", {"TopicArn": topic, "Protocol": "sqs", "Endpoint": arn})
-    operator.act("Publish", {"TopicArn": topic, "Message": "x"})
-    of_queue = (QUEUE + LONG, f"{QUEUE}{LONG}/scheduled")
-    others = (f"/topics/000000000000/{LONG}", "/cluster", "/definitions")
-    for number, path in enumerate(("/", "/queues", *of_queue, *others)):
-        tab.goto(operator.url + path)
-        tab.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
-        assert tab.evaluate("document.documentElement.scrollWidth") <= 390, path
-        picture(tab, f"phone-{scheme}-{number}")
-    context.close()
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious(browser: Any, operator: Operator, scheme: str) -> None:
-    queue(operator, "examined", HOSTILE, '{"a": 1}')
-    topic = operator.act("CreateTopic", {"Name": "examined"})[1]["TopicArn"]
-    arn = "arn:aws:sqs:us-east-1:000000000000:examined"
-    operator.act("Subscribe", {"TopicArn": topic, "Protocol": "sqs", "Endpoint": arn})
-    script, context = axe(), browser.new_context(color_scheme=scheme, bypass_csp=True)
-    tab = context.new_page()
-    paths = (
-        "/",
-        QUEUE + "examined",
-        QUEUE + "examined/scheduled",
-        "/topics",
-        "/topics/000000000000/examined",
-        "/cluster",
-        "/definitions",
-    )
-    for path in (*paths, "/groups", "/consumers", "/events", "/api/docs"):
-        tab.goto(operator.url + path)
-        tab.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
-        tab.evaluate(script)
-        found = tab.evaluate("axe.run()")["violations"]
-        picture(tab, f"axe-{scheme}-{path.strip('/').replace('/', '-') or 'queues'}")
-        told = [(each["id"], [node["html"][:120] for node in each["nodes"][:3]]) for each in found if is_serious(each)]
-        assert told == [], (path, told)
-    context.close()
-
-
 def axe() -> str:
     """axe-core's script: the file that ELASTICQ_AXE names, or the one in the package that make ui-test installs."""
     found = find_spec("axe_core_python")
@@ -415,12 +345,3 @@ def axe() -> str:
 
 def is_serious(violation: dict[str, Any]) -> bool:
     return violation["impact"] in ("serious", "critical")
-
-
-def test_a_thousand_queues_are_shown_at_once(page: Any, operator: Operator) -> None:
-    for number in range(1_000):
-        queue(operator, f"many-{number:04}")
-    page.goto(operator.url + "/queues")
-    expect(page.locator("#queues tbody tr")).to_have_count(1_000)
-    took_ms = page.evaluate(ANSWERED_MS)
-    print(f"1,000 queues: {took_ms:.0f} ms from the request to the last byte")

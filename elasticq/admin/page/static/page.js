@@ -29,7 +29,7 @@ class Chart {
     const range = () => { const now = this.answer ? this.answer.now_s : Date.now() / 1000; return [now - this.windowOf(), now]; };
     this.plot?.destroy();
     this.plot = new uPlot({
-      width: this.width(), height: 170, padding: [8, 12, 0, 0], legend: { show: false }, cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
+      width: this.width(), height: 170, padding: [8, 18, 0, 0], legend: { show: false }, cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
       scales: { x: { time: false, range }, y: { range: (_, low, high) => [0, Math.max(1, high * 1.1)] } },
       axes: [{ ...axis, space: 74, size: 28, splits: (_, at, low, high) => this.splits(low, high), values: (_, at) => at.map((s) => clock(s, this.windowOf() < 600)) }, { ...axis, size: 50, values: (_, at) => at.map((value) => SHORT.format(value)) }],
       series: [{}, ...this.names.map(line)],
