@@ -9,6 +9,8 @@ from elasticq.node.outputs import Ticket
 class Reply:
     """An answer that may leave. ``index`` is the log index that it depends on (for checkers)."""
 
+    __slots__ = ("index", "outcome", "ticket")
+
     def __init__(self, ticket: Ticket, outcome: Result | SqsError | OrderOutcome, index: int) -> None:
         self.ticket = ticket
         self.outcome = outcome

@@ -16,6 +16,21 @@ def lines_of(text: bytes) -> list[bytes]:
 class Head:
     """The facts of a head that the server uses."""
 
+    __slots__ = (
+        "authorization",
+        "body_bytes",
+        "close",
+        "endpoint",
+        "fence",
+        "hot",
+        "invocation_id",
+        "operation",
+        "path",
+        "protocol",
+        "text",
+        "trace_header",
+    )
+
     def __init__(
         self,
         hot: bool,
