@@ -65,6 +65,8 @@ _decoder: msgspec.msgpack.Decoder[Facts] = msgspec.msgpack.Decoder(Facts)
 class First:
     """The first attempt of a call, as its retry sees it: the command, and the facts that the history stores."""
 
+    __slots__ = ("call", "command", "context", "failures", "pairs", "queue_id", "sequence", "state")
+
     def __init__(self, state: State, call: c.Call, known: Recorded, context: ExecutionContext) -> None:
         self.state = state
         self.call = call
@@ -218,6 +220,8 @@ class Retry:
     is_send: a retry that runs again would store a second message, so a full history refuses the call.
     has_facts: whether a row has facts of its own.
     """
+
+    __slots__ = ("facts", "has_facts", "is_kept", "is_send", "repeat")
 
     def __init__(
         self,

@@ -53,6 +53,8 @@ class Asked:
     limit: the maximum number of messages. partition: receive only from this partition; None: from the whole queue.
     """
 
+    __slots__ = ("attribute_names", "limit", "partition", "system_names", "visibility_s", "wait_s")
+
     def __init__(self, queue: Queue, command: ReceiveMessage, allowed: limits.Limits) -> None:
         limit, wait_s, visibility_s = (
             command.max_number_of_messages,

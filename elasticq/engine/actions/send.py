@@ -100,6 +100,19 @@ def _copies(
 class _Sender:
     """The values that are the same for all messages of one call, read once."""
 
+    __slots__ = (
+        "_allowed",
+        "_delay_s",
+        "_in_batch",
+        "_message_bytes_max",
+        "_needs_group",
+        "_now_ms",
+        "_principal",
+        "_queue_id",
+        "_rules",
+        "_trace_header",
+    )
+
     def __init__(self, queue: Queue, call: Call, context: ExecutionContext, *, in_batch: bool) -> None:
         allowed = context.limits
         self._allowed = allowed

@@ -40,6 +40,26 @@ class Message:
     number: number of its publish. texts: the texts by protocol if MessageStructure is json, else None.
     """
 
+    __slots__ = (
+        "_arn",
+        "_envelopes",
+        "_key",
+        "_sign",
+        "attributes",
+        "base_url",
+        "deduplication_id",
+        "group_id",
+        "message",
+        "message_id",
+        "number",
+        "published_ms",
+        "size_bytes",
+        "subject",
+        "texts",
+        "topic",
+        "trace_header",
+    )
+
     def __init__(
         self,
         state: State,
@@ -136,6 +156,8 @@ _decode: Callable[[str], dict[str, object]] = msgspec.json.Decoder(dict[str, obj
 
 class FanOut:
     """A builder of the copies in one entry. is_checked: copies need the permission of the queues' Policies."""
+
+    __slots__ = ("_context", "_keys", "_lasts", "_state", "copies", "copies_bytes", "counts", "is_checked", "mutations")
 
     def __init__(self, state: State, context: ExecutionContext, *, is_checked: bool) -> None:
         self._state = state

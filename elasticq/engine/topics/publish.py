@@ -117,6 +117,23 @@ class _Publisher:
     _is_behind: the topic is FIFO and has an undelivered publish, so the next messages must wait for it.
     """
 
+    __slots__ = (
+        "_arn",
+        "_attributes",
+        "_call",
+        "_context",
+        "_fan_out",
+        "_is_behind",
+        "_keys",
+        "_matched",
+        "_matching",
+        "_recorded",
+        "_state",
+        "_topic",
+        "message_bytes_max",
+        "number",
+    )
+
     def __init__(self, state: State, topic: Topic, call: Call, context: ExecutionContext) -> None:
         row = topic.row
         assert row is not None, "a topic found by its name or ARN has a row"
