@@ -13,7 +13,7 @@ import msgspec
 import pytest
 from msgspec import inspect
 
-from elasticq.admin import asking, backups, definitions, orders
+from elasticq.admin import asking, backups, consumers, definitions, orders
 from elasticq.admin.calls import ACTIONS
 from elasticq.http import faults
 from elasticq.http.pages import testing
@@ -35,7 +35,10 @@ READ = {
     "admin/attention/survey.py": {"Report"},  # what another member answers
     "admin/backups.py": {"_Request", "dict[str, object]"},  # the second: the master's page /cluster
     "admin/calls.py": {"await execute(source, action, msgspec.json.encode(given), owner)"},  # an answer of this server
+    # two questions, and the answers to them
+    "admin/consumers.py": {"Annotated[int, Meta(ge=0, le=ASKED_MAX)]", "_Numbers", "list[Waiting]", "list[str]"},
     "admin/definitions.py": {"Definitions", "QueueDefinition", "TopicDefinition", "SubscriptionDefinition"},
+    "admin/events.py": {"list[Event]"},  # what another member answers
     "admin/orders.py": {"_Request"},
     "admin/comparison.py": {"body"},  # what another member answers
     "admin/page/actions.py": {"answer"},  # an order's answer
@@ -57,6 +60,7 @@ ENTRIES: dict[str, Any] = {
     "backup": backups._Request,
     "order": orders._Request,
     "history of a member": asking._HistoryOf,
+    "addresses of calls": consumers._Numbers,
     "fault": faults.Order,
     "clock": testing._Clock,
     "reset": testing._Reset,

@@ -62,7 +62,7 @@ def test_what_is_in_flight_is_told_with_its_times(operator: Operator) -> None:
     attributes = {"VisibilityTimeout": "7200"}
     url = operator.act("CreateQueue", {"QueueName": "flying", "Attributes": attributes})[1]["QueueUrl"]
     empty = page(operator, "/queues/000000000000/flying")
-    assert ("Nothing is in flight." in empty, ">up to " not in empty) == (True, True)
+    assert ("Nothing is in flight." in empty, re.search(r">up to [0-9]+ (s|min)", empty)) == (True, None)
     operator.act("SendMessage", {"QueueUrl": url, "MessageBody": "x", "MessageGroupId": HOSTILE[:8]})
     operator.act("ReceiveMessage", {"QueueUrl": url})
     text = page(operator, "/queues/000000000000/flying")
