@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from elasticq.admin.source import AdminSource, Waiting
+from elasticq.model.limits import LONG_RANGE
 from elasticq.peers.questions import BODY_BYTES_MAX, Answer, NotAnswered
 
 WAITING: Final = "waiting"
@@ -19,7 +20,8 @@ ADDRESSES: Final = "addresses"
 """The kind of question with the numbers of calls, which a process answers with the addresses of their clients."""
 ASK_S: Final = 1.0
 ASKED_MAX: Final = 1_000
-_Numbers = Annotated[list[Annotated[int, Meta(ge=0)]], Meta(max_length=ASKED_MAX)]
+_Number = Annotated[int, Meta(ge=0, le=LONG_RANGE[1])]
+_Numbers = Annotated[list[_Number], Meta(max_length=ASKED_MAX)]
 
 
 async def of_cluster(source: AdminSource, limit: int) -> list[Waiting]:
