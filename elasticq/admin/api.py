@@ -102,7 +102,7 @@ class Api:
         return found
 
     async def _waiting_at(self) -> Mapping[Key, int]:
-        """Return how many receives wait at each queue. Only the master knows more than WAITING_SHOWN_MAX."""
+        """Return how many receives wait at each queue. Only the master counts all; others stop at WAITING_SHOWN_MAX."""
         status = self._source.status()
         if status.master == status.member_id:
             return self._source.consumers()

@@ -25,7 +25,7 @@ _Numbers = Annotated[list[_Number], Meta(max_length=ASKED_MAX)]
 
 
 async def of_cluster(source: AdminSource, limit: int) -> list[Waiting]:
-    """Return at most ``limit`` receives that wait anywhere in the cluster. Without a master there are none."""
+    """Return at most ``limit`` receives that wait anywhere in the cluster. Return none if there is no master."""
     status = source.status()
     if status.master is None or status.master == status.member_id:
         return await _of_master(source, limit)

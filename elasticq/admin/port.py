@@ -91,7 +91,7 @@ class AdminPort:
         self._sweep()
 
     def renew_token(self, token: str | None) -> None:
-        """Ask for this token from the next request on."""
+        """Require this token from clients, from the next request on."""
         self._token = token
         if self._shared is not None:
             self._shared.value = token

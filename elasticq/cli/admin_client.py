@@ -74,7 +74,10 @@ class AdminClient:
         return found
 
     def begin_backup(self, index: int | None = None) -> Answer:
-        """Ask the member to make a backup, at an index that it named before. Raise BadUrl or Unreachable."""
+        """Ask the member to make a backup, and return its answer. Raise BadUrl or Unreachable.
+
+        index: None in the first request. If the member answers 202 because it is not ready, the index in that answer.
+        """
         wanted = {} if index is None else {"index": index}
         return ask(self.url, "POST", "/backups", ORDER_S, wanted, port=ADMIN_PORT, token=self._token)
 

@@ -55,7 +55,10 @@ def ask_bytes(
     port: int | None = None,
     token: str = "",
 ) -> tuple[int, bytes]:
-    """Return status and body, at most ANSWER_BYTES_MAX, of the answer. Arguments and errors are those of ``ask``."""
+    """Return status and body of the answer. Arguments and errors are those of ``ask``.
+
+    Return at most the first ANSWER_BYTES_MAX bytes of the body.
+    """
     from http.client import HTTPException
 
     connection = _connection(url, port, timeout_s)

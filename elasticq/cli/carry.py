@@ -77,7 +77,7 @@ def _text(attribute: dict[str, Any]) -> dict[str, Any]:
 
 
 def export(client: "Sqs", url: str, file: str, total: int, place: str, *, drain: bool) -> int:
-    """Write the messages of a queue to a file. Return the exit status. place: the queue, for messages to the user."""
+    """Write the messages of a queue to a file. Return the exit status. place: the queue's name for messages."""
     take = _drain if drain else _look
     with _target(file) as out, Interrupt() as interrupt, bar("exporting", total) as show:
         written = 0

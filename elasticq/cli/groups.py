@@ -53,7 +53,7 @@ def _all(client: "Sqs") -> list[dict[str, Any]]:
 
 
 def _one(client: "Sqs", name: str) -> dict[str, Any]:
-    """Return a group. Raise Failure, which suggests the most similar name, if it does not exist."""
+    """Return the consumer group ``name``. Raise Failure, which suggests the most similar name, if there is none."""
     found = _all(client)
     for each in found:
         if each["GroupName"] == name:

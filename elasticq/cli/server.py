@@ -176,5 +176,5 @@ def _value(value: object) -> str:
 
 
 def _text(value: object) -> str:
-    """Return a value as TOML. It is written as in JSON, except for one control character."""
+    """Return a value as TOML: its JSON, but with the control character DEL escaped, as TOML requires."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

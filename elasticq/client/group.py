@@ -223,7 +223,10 @@ class Group:
             self.receivers.stop()
 
     def _leave(self) -> None:
-        """Wait until all work has stopped, then leave. Wait at most CALL_READ_S for calls without an answer."""
+        """Wait until all work has stopped, then leave the group.
+
+        Wait at most CALL_READ_S for the answer, and then at most CALL_READ_S for the threads to end.
+        """
         with self._changed:
             self._changed.wait_for(self._has_stopped)
             consumer_id = self._state.view.consumer_id

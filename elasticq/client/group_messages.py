@@ -1,8 +1,11 @@
 """The receivers of a group: threads that receive from all resources of a consumer, for the iterations over its group.
 
-A resource is always in one of four places. It waits for a receiver, or a receiver receives from it. Or its batch waits
-for an iteration, or an iteration has yielded one message of the batch. So iterations in several threads keep the order
-of a resource.
+A resource is always in one of four states. So iterations in several threads keep the order of a resource:
+
+1. The resource waits until a receiver is free.
+2. A receiver receives from the resource.
+3. The received batch waits for an iteration.
+4. An iteration has yielded one message of the batch, and that message is not done.
 
 When a resource is revoked, the messages that were not yielded are returned to the queue. That call is made without the
 token, as another consumer may have the resource. A receive that is in progress is not waited for, and its messages are
@@ -70,7 +73,7 @@ class Receivers:
         self._busy: set[int] = set()
         self.is_closing = False
         self.on_ready: Callable[[], object] = lambda: None  # called, with the lock, when take() may return a batch
-        self.threads: list[threading.Thread] = []  # started with the first iteration
+        self.threads: list[threading.Thread] = []  # empty until the first iteration starts them
 
     def start(self) -> None:
         """Start the threads, unless they were started or stopped before."""
@@ -99,7 +102,7 @@ class Receivers:
     def drop(self, held: Held) -> None:
         """Stop receiving from this resource, and return its waiting messages to the queue.
 
-        ``is_busy`` stays true until the message that an iteration has is done.
+        If an iteration has yielded a message of the resource, ``is_busy`` stays true until that message is done.
         """
         with self._changed:
             self._known.pop(held.token, None)
@@ -149,7 +152,10 @@ class Receivers:
             return batch
 
     def put_down(self, batch: Batch) -> None:
-        """Mark the message of a batch from ``take`` as done. Offer the rest again, or return it to the queue."""
+        """Mark the yielded message of a batch from ``take`` as done.
+
+        Offer the rest of the batch to the iterations if the resource is still held. Else return the rest to the queue.
+        """
         with self._changed:
             if batch not in self._taken:
                 return

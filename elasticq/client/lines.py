@@ -27,7 +27,7 @@ class Place:
     def __init__(self, groups: frozenset[Group]) -> None:
         self.groups = groups
         self.turn: Future[None] = Future()
-        self.turn.set_running_or_notify_cancel()  # a cancelled waiter must not cancel the turn
+        self.turn.set_running_or_notify_cancel()  # disables cancel(), because a cancelled waiter must not end the turn
         self._behind: set[Group] = set()
 
     def stand_behind(self, group: Group) -> None:
@@ -49,7 +49,7 @@ class Place:
 
 
 class Lines:
-    """The lines of all groups. Threads and event loops may share it."""
+    """For each message group, the sends that wait for their turn. Threads and event loops may share it."""
 
     def __init__(self) -> None:
         self._lock = Lock()

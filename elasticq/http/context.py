@@ -36,7 +36,7 @@ _log = getLogger(__name__)
 NEVER_MS: Final = 1 << 62
 CLIENTS_MAX: Final = 10_000
 """The number of addresses whose requests are counted after their connections were closed."""
-_ReceiveMessage: Final = ReceiveMessage  # without a dict lookup, when compiled
+_ReceiveMessage: Final = ReceiveMessage  # compiled code reads a name of this module without a dict lookup
 SWEEP_S = 1.0
 BUSY_TEXT: Final = "The server is busy with other requests; try again."
 STOPPING_TEXT: Final = "The server is stopping."

@@ -253,7 +253,7 @@ class Keeper(ABC):
             self._effects.replies.append(Reply(held.ticket, ReceiveMessageResult(), 0))
 
     def _end_wait(self, number: int, sent: Sent) -> None:
-        """Ask the other member once to answer a receive or heartbeat that may wait there."""
+        """Ask the other member, only once, to end the wait of a receive or heartbeat and to answer it now."""
         if may_wait(sent.held.call) and not sent.is_ending:
             sent.is_ending = True
             self._write(self._message(Withdraw, sent.to, number=number, wants_answer=True))
@@ -278,7 +278,7 @@ class Keeper(ABC):
         self._retry_unanswered(moved, now_ms)
 
     def _taken_some(self, now_ms: int) -> list[HeldCall]:
-        """Remove and return the waiting calls of this turn. ``tick`` goes on with the others."""
+        """Remove and return up to MOVED_AT_ONCE waiting calls. ``tick`` continues with the others."""
         some = self._waiting_calls.take_some(MOVED_AT_ONCE)
         self._go_on_at_ms = now_ms + 1 if self._waiting_calls else None
         return some

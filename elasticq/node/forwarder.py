@@ -192,7 +192,7 @@ class Forwarder(Keeper):
 
         That state is at least as old as the last contact with a master.
         """
-        # a master's rows may contain uncommitted changes
+        # A member that is the master cannot answer from committed state: its rows may contain uncommitted changes.
         if self._members.waiting_for() or self._replica.role == MASTER:
             return ServiceUnavailable(self.unready_reason())
         context = ExecutionContext(

@@ -32,7 +32,8 @@ def decode(body: str) -> Any:
 def json_reader(kind: "DataType") -> Reader:
     """Return a function that converts a JSON value to one that Arrow accepts for the type, and null to None.
 
-    The returned function raises BadBody for a value that does not fit. For an unsupported type, this call raises it.
+    The returned function raises BadBody for a value that does not fit. Raise BadBody at once if the type itself is not
+    supported.
     """
     read = _reader(kind)
 

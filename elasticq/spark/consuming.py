@@ -143,7 +143,8 @@ def parallelism(spark: "SparkSession") -> int:
 def computed(spark: "SparkSession", frame: "DataFrame") -> "DataFrame":
     """Compute a frame now, once, and return its rows as a frame."""
     if hasattr(frame, "toArrow"):
-        return spark.createDataFrame(frame.toArrow())  # Spark would start the workers again to show a frame of rows
+        # A frame of Python rows would start the workers again when it is shown; a frame of Arrow data does not.
+        return spark.createDataFrame(frame.toArrow())
     return spark.createDataFrame(frame.collect(), frame.schema)  # before Spark 4.0
 
 
@@ -290,7 +291,7 @@ class Task:
         started_s = time.monotonic()
         done: list[str] = []
         back: list[str] = []
-        groups: dict[str, list[str]] = {}  # FIFO: by group with a failed message, the list for its later ones
+        groups: dict[str, list[str]] = {}  # FIFO: group with a failed message -> list for later ones
         batch = self._pages.size_max
         for message in messages:
             handle = message["ReceiptHandle"]

@@ -24,7 +24,7 @@ log = logging.getLogger("elasticq.spark")
 
 PAUSE_S_MIN = 1.0
 PAUSE_S_MAX = 60.0
-LOOK_S = 1  # between two checks of the query and of signals
+LOOK_S = 1  # seconds between two checks of the query and of signals
 FAILURES_MAX = 20  # failures in a row, without a finished batch between them
 OBSERVED = "sqs"
 

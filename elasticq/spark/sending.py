@@ -1,8 +1,8 @@
 """The sending of batches to a queue, at a bounded rate and with retries.
 
-Each message is sent or rejected, or the task fails. A rejected message is in a file, with the reason. A batch begins
-when the previous batch has ended, which keeps the order of a FIFO group. If the server does not answer, or answers
-503, the client itself retries for retrySeconds before it raises an error.
+Each message is sent or rejected, or the task fails. Rejected messages are written to a file, with the reason. A batch
+begins when the previous batch has ended, which keeps the order of a FIFO group. If the server does not answer, or
+answers 503, the client itself retries for retrySeconds before it raises an error.
 """
 
 import random

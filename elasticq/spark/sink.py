@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("elasticq.spark")
 
-QUEUES_MAX = 1_000  # of one task, which holds a batch of up to 1 MiB for each
+QUEUES_MAX = 1_000  # queues to which one task sends; it holds a batch of up to 1 MiB for each
 WINDOW = "ElasticqIdempotencyWindow"
 QUERY_ID = "sql.streaming.queryId"  # stays the same after a restart from the checkpoint
 BATCH_ID = "streaming.sql.batchId"

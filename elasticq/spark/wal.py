@@ -100,7 +100,7 @@ class WriteAhead:
         return winner
 
     def gather(self, store: Store, client: Client, share: Share, began_s: float) -> Received:
-        """Receive the messages of a share. Redelivered ones are apart, for deletion only. Raise TooSlow.
+        """Receive the messages of a share. Return redelivered ones apart: they are only deleted. Raise TooSlow.
 
         began_s: when the receives for the batch began, by the environment's clock.
         """

@@ -19,7 +19,7 @@ _SYNC_AT_ONCE: Final[int] = getattr(os, "RWF_DSYNC", 0)
 
 
 class NotSynced(OSError):
-    """An append could not be made durable: its data may be lost or may be there."""
+    """The error of an append that could not be made durable. Its data may or may not be on the disk."""
 
 
 class Files(ABC):

@@ -28,7 +28,9 @@ class NobodyElse(DataError):
 
 
 def heal(directory: DataDirectory, log: SegmentLog, image: LogImage, *, among_others: bool = False) -> list[str]:
-    """Replace the rows; return lines that say what was lost and where the old file is.
+    """Replace damaged rows by what can be read of them. Return lines for the operator.
+
+    They describe what was lost, and name the old file, which is kept.
 
     ``image`` is what ``log`` returned when it was loaded. ``among_others``: replace the rows only if there are other
     voters, which have what is lost; raise NobodyElse if there are none. Raise DataError or OSError if it fails.

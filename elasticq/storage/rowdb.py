@@ -472,7 +472,7 @@ class RowDatabase:
     async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
         try:
             await work
-        except Exception as failure:  # including errors of the node in a callback: the member must end
+        except Exception as failure:  # also an error that the node raised in a callback: it ends the member
             self._on_failure(failure)
 
 

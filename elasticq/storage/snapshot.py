@@ -81,7 +81,7 @@ class Snapshots:
             return snapshot
 
     def release(self, snapshot: Snapshot) -> None:
-        """Count one reader less. The file stays for the next one."""
+        """Count one reader less. Keep the file, because ``open`` may return it again."""
         assert self._users[snapshot.id] > 0
         self._users[snapshot.id] -= 1
 
@@ -190,7 +190,7 @@ def fill(file: Path, base: Base, parts: Iterable[list[Mutation]]) -> None:
     file.touch(0o600)
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         schema.prepare(connection)
-        connection.execute("PRAGMA journal_mode = OFF")  # an unfinished file is not used
+        connection.execute("PRAGMA journal_mode = OFF")  # no roll-back: after a crash the file is discarded
         connection.execute("PRAGMA synchronous = OFF")
         rows = Rows()
         rows.take_part(Committed(base.index, base.term, base.time_ms, [], base.voters))

@@ -66,7 +66,7 @@ class QueueWatch:
     """
 
     def __init__(self, region: str) -> None:
-        """region: ``node.region``, which links to pages do not name."""
+        """Prepare a watch. region: ``node.region``. Links to pages name a region only if it is another one."""
         self._region = region
         self.findings: list[Finding] = []
         self.totals = Totals()

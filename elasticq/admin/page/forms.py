@@ -29,7 +29,9 @@ KEPT_EMPTY: Final = "+"
 def members(
     action: str, fields: Iterable[tuple[str, str]], region: str = DEFAULT_REGION, owner: str = DEFAULT_ACCOUNT
 ) -> dict[str, Any]:
-    """Return the members that the fields define. Raise NotExecuted if a line or number is malformed.
+    """Return the members of a request of SQS or SNS from the fields of its form.
+
+    Raise NotExecuted if there is no such action, or if a line or number is malformed.
 
     region: ``node.region``; owner: that of the queues that fields name.
     """

@@ -121,7 +121,10 @@ class Order(ABC):
 
     @abstractmethod
     def join(self, sequence: int, name: str) -> None:
-        """Put the message into this group. ``insert`` follows, unless ``insert_untouched`` added the message before."""
+        """Put the message into this group.
+
+        The caller calls ``insert`` next, unless ``insert_untouched`` or ``insert_delayed`` has added the message.
+        """
 
     def insert_untouched(self, first: int, last: int) -> None:
         """Add untouched messages, whose sequences are above all others in the order. ``join`` follows for those in
@@ -164,10 +167,9 @@ class Order(ABC):
         """
 
     def forget_grace(self) -> None:
-        """Set the deadlines that a grace span prolonged back to those of the rows, because a roll-back removed the
-        span.
+        """Set deadlines that a grace span prolonged back to those of the rows, because a roll-back removed the span.
 
-        The next advance checks them again.
+        The next advance checks these deadlines again, and may prolong them for other grace spans.
         """
         for sequence, deadline_ms in self._deadlines.items():
             if deadline_ms != (own_ms := self._rows[sequence].visible_at_ms):
@@ -286,8 +288,9 @@ class Order(ABC):
     def served(self) -> list[tuple[str, int]]:
         """Return (group, number) pairs: the ordering state that cannot be derived from the rows.
 
-        For a group of a FIFO queue, the number is the time of its newest receive. For a group of a standard queue, it
-        is the number of deliveries. An empty group name means the messages without a group.
+        In a FIFO queue, the number is the time of the group's newest receive in milliseconds. In a standard queue, it
+        is a bit mask: the kinds of the group's last deliveries (``turns_after`` in standard.py). An empty group name
+        means the messages without a group.
         """
 
     def is_untouched(self, sequence: int) -> bool:

@@ -69,10 +69,10 @@ class Delays:
         self.waiting = 0
         self.next_ms = NEVER
         self._chunks: list[Chunk] = []
-        self._firsts: list[int] = []  # at most the first sequence of each chunk, and above the last one before it
+        self._firsts: list[int] = []  # lower bounds for bisect: last sequence before the chunk < bound <= its first
         self._near: list[tuple[int, int]] = []  # (time, sequence); stale if the arrays hold another time
         self._far: list[tuple[int, int, int, Chunk]] = []  # (far_ms, first, number, chunk); may be stale, too
-        self._entry_count = 0  # numbers the entries of ``_far``, so that chunks are never compared
+        self._entry_count = 0  # gives each entry of ``_far`` a number, so tuples with equal times never compare chunks
         self._stale_max = _STALE_MIN
 
     # --- lookups ----------------------------------------------------------------

@@ -142,7 +142,7 @@ class FifoOrder(Order):
             if content.group_id:
                 content.group_id = group.name  # one string object for all messages of a group
             if not row.visible_at_ms and not self._delay_ms and group.first == sequence and sequence > self._ripe:
-                self._untouched.add(sequence)  # shortcut for many sends
+                self._untouched.add(sequence)  # the common case, made fast
                 self._enter_line(group, sequence, content.sent_ms)
                 return
         self._place(sequence, row)
@@ -300,7 +300,9 @@ class FifoOrder(Order):
         return group
 
     def _ripen(self, now_ms: int) -> None:
-        """Move ``_ripe`` past the messages whose delay is over, and remove early groups from the line.
+        """Move ``_ripe`` past the messages whose delay is over.
+
+        Remove groups from the line that entered it before the delay became longer, and must wait again (``_early``).
 
         Delays end in the order of sequences, because that is the order of sent times.
         """
@@ -353,8 +355,9 @@ class FifoOrder(Order):
     def _choose_from(
         self, line: list[tuple[int, int]], free: dict[int, int], limit: int, sent_after_ms: int
     ) -> list[int]:
-        """Choose among the groups of one line, as ``choose`` does. ContentsMissing has only the first
-        missing message.
+        """Choose among the groups of one line, as ``choose`` does.
+
+        Raise ContentsMissing with the first missing message only. The caller adds those needed next.
         """
         chosen: list[int] = []
         looked_at: list[tuple[int, int]] = []
@@ -473,7 +476,10 @@ class FifoOrder(Order):
         return list(ahead)
 
     def _missing_of(self, line: list[tuple[int, int]], free: dict[int, int]) -> dict[int, None]:
-        """Return messages of groups in this line whose contents are not in memory: AHEAD_MAX or a few more."""
+        """Return messages of the next groups in this line whose contents are not in memory.
+
+        They are about AHEAD_MAX, fewer if the line is short.
+        """
         contents = self._contents
         ahead: dict[int, None] = {}
         # The front of a heap is nearly in order, and it does no harm to load a later group's contents early.

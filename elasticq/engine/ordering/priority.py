@@ -44,7 +44,7 @@ def given_priority(attributes: MessageAttributes | None) -> int | None:
 
 
 def arrival_priority(content: MessageStored, default: int) -> int:
-    """Return the priority that a message gets when it arrives in a queue with this default."""
+    """Return the priority of a message that arrives in a queue: its own, or ``default`` if it names none."""
     given = given_priority(content.attributes)
     return default if given is None else given
 

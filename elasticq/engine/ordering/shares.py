@@ -319,7 +319,10 @@ class Shares:
         return bool(self._came)
 
     def settle(self) -> None:
-        """Give nodes with new work a turn that starts at the clock, SETTLED_MAX at most. Call it before each choice."""
+        """Give at most SETTLED_MAX nodes with new work a turn that starts at the clock, or at a later stored start.
+
+        The caller must call this before each choice.
+        """
         if self.sharing.is_adaptive:
             # the number in flight may have changed since they got work; the next receive stores the first ones
             for path in islice(self._unsaved, STORED_MAX):

@@ -220,7 +220,7 @@ class StandardOrder(Order):
     def _prolong(self, sequence: int, due_ms: int) -> None:
         """Let a message whose deadline has passed wait for the end of the grace, behind those with earlier deadlines.
 
-        So many messages that return with the end of a grace are in order, and need not be sorted.
+        The messages of ``_graced`` are then already in order, so the end of a grace need not sort them.
         """
         self._deadlines[sequence] = due_ms
         if self._graced and self._graced[-1][0] > due_ms:
@@ -233,7 +233,7 @@ class StandardOrder(Order):
         return enter(self._returned if was_received else self._due, sequence, due_ms, self._rows)
 
     def choose(self, now_ms: int, limit: int, sent_after_ms: int) -> list[int]:
-        """Choose as ``Order.choose`` does: returned and never-received messages by turns."""
+        """Choose as ``Order.choose`` does: alternate between returned and never-received messages."""
         if self._is_due(now_ms):
             self.advance(now_ms)
         contents = self._contents

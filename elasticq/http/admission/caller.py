@@ -51,7 +51,7 @@ class Callers:
         """Return the owner of the queues in a region of the account of ``owner``.
 
         A text that is not the name of a region means the node's own region, as does a missing signature. Clients of
-        local servers put many things there.
+        local servers often sign with an invented region name.
         """
         is_own = region == self._own_region or not self._own_region or REGION.match(region) is None
         return owner_in(account_of(owner), "" if is_own else region)

@@ -199,7 +199,7 @@ class HeadReader:
         is_foreign: Callable[[str], bool] = lambda host: False,
         service: Service = SQS,
     ) -> None:
-        """Make a reader. ``is_foreign``: whether a Host makes the request one for the slow path, which checks it."""
+        """Make a reader. ``is_foreign``: returns whether the slow path must check and serve requests with this Host."""
         lines = _Lines(public_url, scheme, context_path, is_foreign, service.by_target)
         self._fact: Callable[[bytes], _Fact] = lines.__getitem__
         self._paths = _RequestLines()

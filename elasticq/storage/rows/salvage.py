@@ -503,7 +503,7 @@ class _Rows:
             self.is_whole = False
 
 
-# --- which rows are what was written ---
+# --- checks that a row is undamaged: as it was written ---
 
 
 def _fits(is_good: Callable[[Row], bool], row: Row) -> bool:

@@ -75,7 +75,7 @@ class SmallTable:
             pending.is_dropped, pending.rows = True, {}
 
     def statements(self) -> list[Statement]:
-        """Return statements for the changes since the last call of this. They then count as written."""
+        """Return statements for the changes since the last call of this. Later calls do not return them again."""
         pending, self._pending = self._pending, {}
         drops = [_columns(key) for key, change in pending.items() if change.is_dropped]
         puts = [
