@@ -36,7 +36,6 @@ PERCENTILES: Final = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
 
 def add_bench(parser: argparse.ArgumentParser) -> None:
     with_endpoint(parser)
-    parser.add_argument("--endpoint", dest="url", default=argparse.SUPPRESS, metavar="URL", help="the same as --url")
     parser.add_argument("--connections", type=int, default=4, metavar="N", help="so many send, as many receive (4)")
     parser.add_argument("--size", type=int, default=1_000, metavar="BYTES", help="length of a body (1000)")
     parser.add_argument("--batch", type=int, default=10, metavar="N", help="messages a call, 1 to 10 (10)")

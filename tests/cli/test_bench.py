@@ -31,7 +31,7 @@ def run(server: ElasticQ, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
 
     def run(*arguments: str) -> tuple[int, str, str]:
-        status = main(["bench", "--endpoint", server.endpoint_url, "--region", server.region, *arguments])
+        status = main(["bench", "--url", server.endpoint_url, "--region", server.region, *arguments])
         told = capsys.readouterr()
         return status, told.out, told.err
 

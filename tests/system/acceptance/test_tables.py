@@ -19,6 +19,7 @@ GROUP = "g" * 80
 TOPIC = "t" * 256
 NODE = "n" * 40
 TABLES = {
+    "bench._report": ("bench", "--count", "20", "--connections", "1"),
     "queues._ls": ("queues", "ls"),
     "queues._peek": ("queues", "peek", QUEUE),
     "queues._scheduled": ("queues", "scheduled", PRIORITIES),
@@ -28,6 +29,8 @@ TABLES = {
     "cluster._describe": ("cluster", "status"),
 }
 """The function that prints it, and a command that does."""
+WITHOUT_NAMES = {"bench._report"}
+"""Tables without names of queues, topics or members: nothing in them must be shortened."""
 
 
 @pytest.fixture(scope="module")
@@ -71,5 +74,5 @@ def test_a_table_fits(name: str, places: tuple[str, str]) -> None:
     _, *tables = output.split(BOLD)
     lines = [line for each in tables for line in plain(each).split("\n\n")[0].splitlines()]
     assert status == 0, output
-    assert any("…" in line for line in lines)
+    assert any("…" in line for line in lines) is (name not in WITHOUT_NAMES)
     assert max(map(len, lines)) <= COLUMNS, output
