@@ -57,9 +57,8 @@ def _created(
 
 def _differing(existing: Queue, command: c.DeclareQueue, context: ExecutionContext) -> list[str]:
     """Return the names of the attributes that differ in the existing queue; "tags" is among them if the tags differ."""
-    present = queue_attributes.shown(existing.attributes)
     given = queue_attributes.checked(command.attributes, existing.kind, context)
-    found = [name for name, value in given.items() if not queue_attributes.is_same(name, value, present.get(name, ""))]
+    found = queue_attributes.differing(existing.attributes, given)
     return [*found, "tags"] if command.tags and command.tags != existing.tags else found
 
 

@@ -12,6 +12,8 @@ from elasticq.engine.ordering import sharing
 from elasticq.engine.ordering.fifo import SCOPE_AT_CREATION
 from elasticq.engine.ordering.kinds import BOOLEAN, KINDS, Kind, kind_of
 from elasticq.engine.ordering.partitions import PARTITIONS
+from elasticq.engine.ordering.schedule import SCHEDULE
+from elasticq.engine.ordering.standard import IDEMPOTENCY_WINDOW
 from elasticq.engine.policies import queue_policies as policies
 from elasticq.engine.state import HIDDEN
 from elasticq.engine.stored import redrive_policies
@@ -180,8 +182,33 @@ def shown(attributes: dict[str, str]) -> dict[str, str]:
     return result
 
 
-def is_same(name: str, given: str, present: str) -> bool:
-    """Return whether a given value equals the present one. JSON documents are compared by value."""
+def differing(attributes: dict[str, str], given: dict[str, str]) -> list[str]:
+    """Return the names of the given, checked attributes whose values differ from those of a queue with ``attributes``.
+
+    An attribute that is not set equals its default, also if clients do not see it. JSON documents are compared by
+    value.
+    """
+    present = {**_UNSEEN_DEFAULTS, **shown(attributes), **attributes}
+    return [
+        name
+        for name, value in given.items()
+        if not _is_same(name, value or _UNSEEN_DEFAULTS.get(name, ""), present.get(name, ""))
+    ]
+
+
+_UNSEEN_DEFAULTS: Final = {
+    "KmsDataKeyReusePeriodSeconds": str(limits.KMS_REUSE_S_DEFAULT),
+    redrive_policies.ALLOW_POLICY: '{"redrivePermission":"allowAll"}',
+    sharing.FAIRNESS: sharing.SQS,
+    sharing.IN_FLIGHT_MAX: "0",
+    sharing.WEIGHTS: "{}",
+    IDEMPOTENCY_WINDOW: "0",
+    SCHEDULE: "false",
+}
+"""The values in effect for attributes that are not set and that GetQueueAttributes then does not return."""
+
+
+def _is_same(name: str, given: str, present: str) -> bool:
     if given == present or name not in _DOCUMENTS or not given or not present:
         return given == present
     return bool(documents.read(given) == documents.read(present))

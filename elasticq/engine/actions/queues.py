@@ -82,12 +82,8 @@ def _checked_name(command: CreateQueue) -> str:
 
 def _check_same(queue: Queue, given: dict[str, str], tags: dict[str, str]) -> None:
     """Raise QueueNameExists if a given attribute, or the given tags, differ from those of the existing queue."""
-    present = queue_attributes.shown(queue.attributes)
-    for name, value in given.items():
-        if not queue_attributes.is_same(name, value, present.get(name, "")):
-            raise QueueNameExists(
-                f"A queue already exists with the same name and a different value for attribute {name}"
-            )
+    for name in queue_attributes.differing(queue.attributes, given):
+        raise QueueNameExists(f"A queue already exists with the same name and a different value for attribute {name}")
     if tags and tags != queue.tags:
         raise QueueNameExists("A queue already exists with the same name and different tags")
 

@@ -75,19 +75,14 @@ def _receives(value: str, given: object) -> int:
 
 
 def check_policy(name: str, value: str) -> str:
-    """Return the policy as clients read it. Raise InvalidParameterValue if it is invalid."""
-    if not value:
-        return value
-    _check_size(name, value)
-    return with_number(value)
-
-
-def with_number(value: str) -> str:
-    """Return the given policy, with a maxReceiveCount in a string replaced by a number, as on AWS.
+    """Return the policy as clients read it, with a maxReceiveCount in a string replaced by a number, as on AWS.
 
     Terraform compares what it set with what it reads. It advises its users to set a number for that reason. Raise
     InvalidParameterValue if the policy is invalid.
     """
+    if not value:
+        return value
+    _check_size(name, value)
     receives = read_policy(value, DEFAULT_ACCOUNT).receives
     members = _members(POLICY, value)
     if isinstance(members["maxReceiveCount"], int):

@@ -59,7 +59,7 @@ def _check_same(topic: Topic, given: dict[str, str], tags: dict[str, str], *, is
     for name, value in given.items():
         if name == topic_attributes.FIFO:
             continue  # equal names imply the same type
-        if topic_attributes.checked(name, value, is_fifo=is_fifo) != row.attributes.get(name):
+        if topic_attributes.checked(name, value, is_fifo=is_fifo) != row.attributes.get(name, ""):
             raise invalid_parameter(ATTRIBUTES_DIFFER)
     if not tags.items() <= row.tags.items():
         raise invalid_parameter(TAGS_DIFFER)

@@ -45,6 +45,58 @@ def test_creating_again_compares_with_present_values(desk: Desk) -> None:
     )
 
 
+ALLOW_ALL = '{"redrivePermission":"allowAll"}'
+
+
+@pytest.mark.parametrize(
+    ("first", "again"),
+    [
+        ({"VisibilityTimeout": "040"}, {"VisibilityTimeout": "40"}),
+        ({"SqsManagedSseEnabled": "TRUE"}, {}),
+        ({"KmsMasterKeyId": "k"}, {"KmsMasterKeyId": "k", "SqsManagedSseEnabled": "FALSE"}),
+        ({"KmsDataKeyReusePeriodSeconds": "600"}, {"KmsDataKeyReusePeriodSeconds": "600"}),
+        ({}, {"KmsDataKeyReusePeriodSeconds": "300"}),
+        ({}, {"RedriveAllowPolicy": ALLOW_ALL}),
+        ({"RedriveAllowPolicy": ALLOW_ALL}, {"RedriveAllowPolicy": ""}),
+        ({"ElasticqGroupWeights": '{"a":2,"b":3}'}, {"ElasticqGroupWeights": '{"b": 3, "a": 2}'}),
+        ({}, {"ElasticqGroupWeights": "{}"}),
+        ({"ElasticqGroupWeights": "{}"}, {"ElasticqGroupWeights": ""}),
+        ({}, {"ElasticqGroupSeparator": ""}),
+        ({}, {"ElasticqFairness": "sqs"}),
+        ({}, {"ElasticqMaxInFlightPerGroup": "0"}),
+        ({}, {"ElasticqIdempotencyWindow": "0"}),
+        ({}, {"ElasticqSchedule": "False"}),
+    ],
+)
+def test_creating_again_compares_meanings_and_not_spellings(
+    desk: Desk, first: dict[str, str], again: dict[str, str]
+) -> None:
+    url = desk.create(**first)
+    written = len(desk.log)
+    assert desk.create(**again) == desk.create(**first) == url
+    assert len(desk.log) == written
+
+
+@pytest.mark.parametrize(
+    ("first", "again"),
+    [
+        ({}, {"KmsDataKeyReusePeriodSeconds": "600"}),
+        ({"KmsDataKeyReusePeriodSeconds": "600"}, {"KmsDataKeyReusePeriodSeconds": "300"}),
+        ({}, {"RedriveAllowPolicy": '{"redrivePermission":"denyAll"}'}),
+        ({"RedriveAllowPolicy": '{"redrivePermission":"denyAll"}'}, {"RedriveAllowPolicy": ""}),
+        ({"ElasticqGroupWeights": '{"a":2}'}, {"ElasticqGroupWeights": ""}),
+        ({"ElasticqFairness": "round_robin"}, {"ElasticqFairness": "sqs"}),
+        ({}, {"ElasticqSchedule": "true"}),
+    ],
+)
+def test_creating_again_with_another_meaning_is_refused(
+    desk: Desk, first: dict[str, str], again: dict[str, str]
+) -> None:
+    desk.create(**first)
+    with pytest.raises(errors.QueueNameExists, match=f"attribute {next(iter(again))}$"):
+        desk.create(**again)
+
+
 @pytest.mark.parametrize("name", ["a b", "x" * 81, "a/b", "é", "../x", "jobs.fifo", "a.b", "jobs\n"])
 def test_bad_names_are_refused(desk: Desk, name: str) -> None:
     with pytest.raises(errors.InvalidParameterValue) as caught:

@@ -83,6 +83,8 @@ def test_fifo_topic_shows_its_two_attributes(desk: TopicDesk) -> None:
         ({"DisplayName": "d"}, {"DisplayName": "d"}),
         ({"DisplayName": "d", "KmsMasterKeyId": "k"}, {"DisplayName": "d"}),
         ({}, {"FifoTopic": "false"}),
+        ({}, {"DisplayName": ""}),
+        ({"SignatureVersion": ""}, {"SignatureVersion": ""}),
     ],
 )
 def test_creating_again_is_no_error(first: dict[str, str], again: dict[str, str]) -> None:
