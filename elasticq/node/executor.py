@@ -9,12 +9,13 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from elasticq.engine import execute as execution
 from elasticq.engine.actions.declare import at_first_use
 from elasticq.engine.actions.leases import is_leased
 from elasticq.engine.actions.receive import returned, wait_s
 from elasticq.engine.consumer_groups import fence
 from elasticq.engine.consumer_groups.actions import awaited_view, heartbeat_wait_ms
-from elasticq.engine.execute import execute, seal_or_answer
+from elasticq.engine.execute import seal_or_answer
 from elasticq.engine.matching import Unfinished
 from elasticq.engine.ordering.contract import ContentsMissing
 from elasticq.engine.stored import mutations as m
@@ -58,7 +59,7 @@ _MessagesReceived: Final = m.MessagesReceived
 _ReceiveMessageResult: Final = ReceiveMessageResult
 _SqsError: Final = SqsError
 _VisibilityChanged: Final = m.VisibilityChanged
-_run: Final = execute
+_run: Final = execution.execute
 
 _NO_PARTITIONS: Final[frozenset[int]] = frozenset()
 # After these a waiting receive of their queue may find a message, or must learn that the queue was deleted.
@@ -376,7 +377,7 @@ class Executor:
             served += 1
             self._journal.stamp_command(now_ms)
             try:
-                decision = self._safe_executor.decide(execute, self._state, waiter.call, self._context)
+                decision = self._safe_executor.decide(_run, self._state, waiter.call, self._context)
                 if decision.mutations and found_nothing(decision.result):
                     decision = self._move_dead_letters(waiter.call, decision, now_ms)
                     if waiter.is_over:  # moving its dead letters has woken and answered it

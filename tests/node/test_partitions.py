@@ -83,7 +83,7 @@ def test_message_of_another_partition_executes_no_waiting_receive(solo: Solo, mo
         executed.append(type(call.command).__name__)
         return execute(state, call, context)
 
-    monkeypatch.setattr(executor_module, "execute", noted)
+    monkeypatch.setattr(executor_module, "_run", noted)
     for number in range(3):
         put(solo, str(number), 3)
     assert executed == ["SendMessage"] * 3

@@ -242,14 +242,14 @@ def acknowledging_above_the_snapshot() -> Iterator[None]:
 @contextmanager
 def retries_without_memory(kind: type[Command]) -> Iterator[None]:
     """A call of this kind that is made again is another one."""
-    honest = executor_module.execute
+    honest = executor_module._run
 
     def forgetful(state: State, call: Call, context: ExecutionContext) -> Outcome:
         if isinstance(call.command, kind):
             call = replace(call, invocation=b"")
         return honest(state, call, context)
 
-    with patch.object(executor_module, "execute", forgetful):
+    with patch.object(executor_module, "_run", forgetful):
         yield
 
 
@@ -365,14 +365,14 @@ def history_aged_by_the_wall_clock() -> Iterator[None]:
 @contextmanager
 def history_read_after_the_state() -> Iterator[None]:
     """A call that is made again is refused where the state says that it cannot be done now: it was done already."""
-    honest = executor_module.execute
+    honest = executor_module._run
 
     def late(state: State, call: Call, context: ExecutionContext) -> Outcome:
         with suppress(ContentsMissing):
             HANDLERS[type(call.command)].run(state, call, call.command, context)
         return honest(state, call, context)
 
-    with patch.object(executor_module, "execute", late):
+    with patch.object(executor_module, "_run", late):
         yield
 
 

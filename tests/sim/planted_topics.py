@@ -24,7 +24,7 @@ from tests.sim.planted import retries_without_memory
 @contextmanager
 def copies_in_two_entries() -> Iterator[None]:
     """A publish stores its first copy; the others follow with the next other command that changes something."""
-    honest, publish = executor_module.execute, HANDLERS[Publish].run
+    honest, publish = executor_module._run, HANDLERS[Publish].run
     late: dict[int, list[m.MessageStored]] = {}
 
     def halved(state: State, call: Call, command: Publish, context: ExecutionContext) -> Outcome:
@@ -45,7 +45,7 @@ def copies_in_two_entries() -> Iterator[None]:
 
     with (
         patch.dict(HANDLERS, {Publish: Handler(halved, retries.PUBLISHED)}),
-        patch.object(executor_module, "execute", following),
+        patch.object(executor_module, "_run", following),
     ):
         yield
 

@@ -1,5 +1,6 @@
 """Faults planted in the real code are caught by name; the same seeds are clean without them."""
 
+import sys
 from functools import cache
 
 import pytest
@@ -275,6 +276,24 @@ def _names_found(case: Case, seed: int) -> set[str]:
     """Under which the planted fault is found in the run of this seed."""
     with case.planted():
         return {finding.name for finding in run(_scenario(case, seed)).findings}
+
+
+def _names_of_modules() -> dict[tuple[str, str], object]:
+    """Return what each name of each module of elasticq means now, by module and name."""
+    modules = [(title, module) for title, module in sys.modules.items() if title.startswith("elasticq.")]
+    return {(title, name): value for title, module in modules for name, value in vars(module).items()}
+
+
+@pytest.mark.parametrize("plant", [case.planted for case in CASES.values()])
+def test_planted_fault_leaves_its_module_no_second_name_for_the_honest_code(plant: planted.Planted) -> None:
+    """A module that reads the second name would run the honest code, and no seed could find the fault."""
+    before = _names_of_modules()
+    with plant():
+        during = _names_of_modules()
+    replaced = {
+        (title, id(before[title, name])) for title, name in before if during[title, name] is not before[title, name]
+    }
+    assert not [key for key, value in during.items() if (key[0], id(value)) in replaced]
 
 
 @pytest.mark.parametrize("name", NAMES)
