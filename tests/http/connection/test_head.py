@@ -3,7 +3,6 @@
 import random
 import sys
 from collections.abc import Callable
-from operator import attrgetter
 
 import pytest
 
@@ -20,12 +19,8 @@ from elasticq.http.connection.head import (
     HeadReader,
     _spans,
 )
+from tests.http.heads import facts_of
 from tests.http.test_framing import LINES
-
-FACTS = attrgetter(
-    "hot", "path", "body_bytes", "protocol", "operation", "endpoint", "invocation_id", "authorization", "trace_header",
-    "close", "text", "fence",
-)  # fmt: skip
 
 
 def test_known_lines_are_bounded_and_secrets_are_not_kept() -> None:
@@ -40,7 +35,7 @@ def test_known_lines_are_bounded_and_secrets_are_not_kept() -> None:
 def test_a_line_is_judged_alike_when_new_and_when_known() -> None:
     reader = HeadReader()
     head = b"\r\n".join(LINES)
-    assert FACTS(reader.read(head)) == FACTS(reader.read(head)) == FACTS(HeadReader().read(head))
+    assert facts_of(reader.read(head)) == facts_of(reader.read(head)) == facts_of(HeadReader().read(head))
     for _ in range(2):
         with pytest.raises(BadHead):
             reader.read(head + b"\r\nContent-Length: 24")
@@ -98,7 +93,7 @@ SDKS = {"boto3": BOTO3, "java": JAVA, "javascript": JAVASCRIPT}
 def judged(read: Callable[[bytes], Head], head: bytes) -> object:
     """What the head says, or why it is refused."""
     try:
-        return FACTS(read(head))
+        return facts_of(read(head))
     except BadHead as error:
         return str(error)
 
@@ -175,7 +170,7 @@ def test_an_sdk_s_heads_are_read_by_a_template_once_some_were_seen() -> None:
     other = head.replace(b"20260101T000000Z", date).replace(b"0" * 64, signature).replace(b": 100", b": 739")
     read = reader.read(other)
     assert (read.body_bytes, read.authorization[-64:]) == (739, signature)
-    assert FACTS(read) == FACTS(HeadReader().read(other))
+    assert facts_of(read) == facts_of(HeadReader().read(other))
     assert read.lines == other.split(b"\r\n")
     assert not [line for line in reader._fact.__self__ if date in line]  # type: ignore[attr-defined]
 
@@ -188,7 +183,7 @@ def test_clients_whose_heads_have_one_length_do_not_meet() -> None:
     reader = learned(*heads)
     for each in heads * 2:
         assert fits(reader, each)
-        assert FACTS(reader.read(each)) == FACTS(HeadReader().read(each))
+        assert facts_of(reader.read(each)) == facts_of(HeadReader().read(each))
 
 
 def test_signed_heads_without_an_invocation_id_are_learned_as_well() -> None:
@@ -198,7 +193,7 @@ def test_signed_heads_without_an_invocation_id_are_learned_as_well() -> None:
     for number in range(KNOWN_HEADS_MAX + 1):
         reader.read(head.replace(b"0" * 64, b"%064d" % number))
     assert fits(reader, head)
-    assert FACTS(reader.read(head)) == FACTS(HeadReader().read(head))
+    assert facts_of(reader.read(head)) == facts_of(HeadReader().read(head))
 
 
 def test_a_head_that_is_not_hot_or_long_makes_no_template() -> None:
