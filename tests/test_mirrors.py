@@ -92,7 +92,7 @@ ELSEWHERE = (
     Elsewhere("operations of the REST API, by what they answer at the port",
               "rest/api.py rest/messages.py rest/queues.py engine/actions/by_sequence.py", "http/pages/test_rest.py"),
     Elsewhere("servers and clusters inside a test: each part by what a test does with them",
-              "testing/asynchronous.py testing/host.py testing/view.py",
+              "testing/asynchronous.py testing/clock.py testing/host.py testing/view.py",
               "testing/test_server.py testing/test_cluster.py"),
 )  # fmt: skip
 

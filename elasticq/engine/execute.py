@@ -8,7 +8,7 @@ read, an empty receive and a refused call add no row. Their retries run again.
 from collections.abc import Callable
 from typing import Any, Final
 
-from elasticq.engine import access, retries
+from elasticq.engine import access, retry_answers
 from elasticq.engine.actions import (
     attributes,
     by_sequence,
@@ -29,7 +29,7 @@ from elasticq.engine.actions import (
 from elasticq.engine.consumer_groups import actions as consumer_groups
 from elasticq.engine.context import ExecutionContext, Outcome
 from elasticq.engine.redrive import move_actions as move_tasks
-from elasticq.engine.retries import First, Retry
+from elasticq.engine.retry_answers import First, Retry
 from elasticq.engine.state import State
 from elasticq.engine.stored import mutations as m
 from elasticq.engine.stored.call_history import History
@@ -54,14 +54,14 @@ class Handler:
     """
 
     def __init__(
-        self, run: Callable[[State, c.Call, Any, ExecutionContext], Outcome], retry: Retry = retries.DONE
+        self, run: Callable[[State, c.Call, Any, ExecutionContext], Outcome], retry: Retry = retry_answers.DONE
     ) -> None:
         self.run = run
         self.retry = retry
 
 
 HANDLERS: Final[dict[type[c.Command], Handler]] = {
-    c.CreateQueue: Handler(queues.create_queue, retries.QUEUE_CREATED),
+    c.CreateQueue: Handler(queues.create_queue, retry_answers.QUEUE_CREATED),
     c.GetQueueUrl: Handler(queues.get_queue_url),
     c.ListQueues: Handler(queues.list_queues),
     GetCallerIdentity: Handler(identity.get_caller_identity),
@@ -69,62 +69,62 @@ HANDLERS: Final[dict[type[c.Command], Handler]] = {
     c.PurgeQueue: Handler(queues.purge_queue),
     c.GetQueueAttributes: Handler(attributes.get_queue_attributes),
     c.SetQueueAttributes: Handler(attributes.set_queue_attributes),
-    c.SendMessage: Handler(send.send_message, retries.MESSAGE_SENT),
-    c.SendMessageBatch: Handler(send.send_message_batch, retries.BATCH_SENT),
-    c.ReceiveMessage: Handler(leases.receive_message, retries.RECEIVED),
+    c.SendMessage: Handler(send.send_message, retry_answers.MESSAGE_SENT),
+    c.SendMessageBatch: Handler(send.send_message_batch, retry_answers.BATCH_SENT),
+    c.ReceiveMessage: Handler(leases.receive_message, retry_answers.RECEIVED),
     c.DeleteMessage: Handler(leases.delete_message),
-    c.DeleteMessageBatch: Handler(delete.delete_message_batch, retries.BATCH_DONE),
+    c.DeleteMessageBatch: Handler(delete.delete_message_batch, retry_answers.BATCH_DONE),
     c.ChangeMessageVisibility: Handler(leases.change_message_visibility),
-    c.ChangeMessageVisibilityBatch: Handler(visibility.change_message_visibility_batch, retries.BATCH_DONE),
+    c.ChangeMessageVisibilityBatch: Handler(visibility.change_message_visibility_batch, retry_answers.BATCH_DONE),
     c.TagQueue: Handler(tags.tag_queue),
     c.UntagQueue: Handler(tags.untag_queue),
     c.ListQueueTags: Handler(tags.list_queue_tags),
     c.AddPermission: Handler(permissions.add_permission),
     c.RemovePermission: Handler(permissions.remove_permission),
     c.ListDeadLetterSourceQueues: Handler(queues.list_dead_letter_source_queues),
-    c.StartMessageMoveTask: Handler(move_tasks.start_message_move_task, retries.TASK_STARTED),
-    c.CancelMessageMoveTask: Handler(move_tasks.cancel_message_move_task, retries.TASK_CANCELLED),
+    c.StartMessageMoveTask: Handler(move_tasks.start_message_move_task, retry_answers.TASK_STARTED),
+    c.CancelMessageMoveTask: Handler(move_tasks.cancel_message_move_task, retry_answers.TASK_CANCELLED),
     c.ListMessageMoveTasks: Handler(move_tasks.list_message_move_tasks),
-    extensions.AdvanceClock: Handler(testing.advance_clock, retries.CLOCK_ADVANCED),
-    extensions.DeleteAllQueues: Handler(testing.delete_all_queues, retries.QUEUES_DELETED),
-    extensions.ElasticqCancelScheduled: Handler(schedule.cancel_scheduled, retries.PRIORITIES_CHANGED),
-    extensions.ElasticqChangePriority: Handler(priority.change_priority, retries.PRIORITIES_CHANGED),
-    extensions.ElasticqReschedule: Handler(schedule.reschedule, retries.PRIORITIES_CHANGED),
+    extensions.AdvanceClock: Handler(testing.advance_clock, retry_answers.CLOCK_ADVANCED),
+    extensions.DeleteAllQueues: Handler(testing.delete_all_queues, retry_answers.QUEUES_DELETED),
+    extensions.ElasticqCancelScheduled: Handler(schedule.cancel_scheduled, retry_answers.PRIORITIES_CHANGED),
+    extensions.ElasticqChangePriority: Handler(priority.change_priority, retry_answers.PRIORITIES_CHANGED),
+    extensions.ElasticqReschedule: Handler(schedule.reschedule, retry_answers.PRIORITIES_CHANGED),
     extensions.DeleteBySequence: Handler(by_sequence.delete_by_sequence),
     extensions.HideBySequence: Handler(by_sequence.hide_by_sequence),
     extensions.PrioritiseBySequence: Handler(by_sequence.prioritise_by_sequence),
     extensions.Peek: Handler(peek.peek),
-    c.DeclareQueue: Handler(declare.declare_queue, retries.QUEUE_DECLARED),
-    g.ElasticqSetGroup: Handler(consumer_groups.set_group, retries.GROUP_CHANGED),
+    c.DeclareQueue: Handler(declare.declare_queue, retry_answers.QUEUE_DECLARED),
+    g.ElasticqSetGroup: Handler(consumer_groups.set_group, retry_answers.GROUP_CHANGED),
     g.ElasticqDeleteGroup: Handler(consumer_groups.delete_group),
-    g.ElasticqJoinGroup: Handler(consumer_groups.join_group, retries.GROUP_JOINED),
-    g.ElasticqHeartbeat: Handler(consumer_groups.heartbeat, retries.RUN_AGAIN),
+    g.ElasticqJoinGroup: Handler(consumer_groups.join_group, retry_answers.GROUP_JOINED),
+    g.ElasticqHeartbeat: Handler(consumer_groups.heartbeat, retry_answers.RUN_AGAIN),
     g.ElasticqLeaveGroup: Handler(consumer_groups.leave_group),
-    g.ElasticqMoveResource: Handler(consumer_groups.move_resource, retries.GROUP_CHANGED),
-    g.ElasticqDrainConsumer: Handler(consumer_groups.drain_consumer, retries.GROUP_CHANGED),
+    g.ElasticqMoveResource: Handler(consumer_groups.move_resource, retry_answers.GROUP_CHANGED),
+    g.ElasticqDrainConsumer: Handler(consumer_groups.drain_consumer, retry_answers.GROUP_CHANGED),
     g.ElasticqDescribeGroups: Handler(consumer_groups.describe_groups),
-    t.CreateTopic: Handler(topics.create_topic, retries.TOPIC_CREATED),
-    t.DeleteTopic: Handler(topics.delete_topic, retries.TOPIC_DONE),
-    t.ListTopics: Handler(topics.list_topics, retries.TOPIC_DONE),
-    t.GetTopicAttributes: Handler(topics.get_topic_attributes, retries.TOPIC_DONE),
-    t.SetTopicAttributes: Handler(topics.set_topic_attributes, retries.TOPIC_DONE),
-    t.Subscribe: Handler(subscriptions.subscribe, retries.SUBSCRIBED),
-    t.ConfirmSubscription: Handler(subscriptions.confirm_subscription, retries.SUBSCRIBED),
-    t.Unsubscribe: Handler(subscriptions.unsubscribe, retries.TOPIC_DONE),
-    t.ListSubscriptions: Handler(subscriptions.list_subscriptions, retries.TOPIC_DONE),
-    t.ListSubscriptionsByTopic: Handler(subscriptions.list_subscriptions_by_topic, retries.TOPIC_DONE),
-    t.GetSubscriptionAttributes: Handler(subscriptions.get_subscription_attributes, retries.TOPIC_DONE),
-    t.SetSubscriptionAttributes: Handler(subscriptions.set_subscription_attributes, retries.TOPIC_DONE),
-    t.Publish: Handler(publish.publish, retries.PUBLISHED),
-    t.PublishBatch: Handler(publish.publish_batch, retries.BATCH_PUBLISHED),
-    t.TagResource: Handler(topic_tags.tag_resource, retries.TOPIC_TAGGED),
-    t.UntagResource: Handler(topic_tags.untag_resource, retries.TOPIC_TAGGED),
-    t.ListTagsForResource: Handler(topic_tags.list_tags_for_resource, retries.TOPIC_DONE),
-    t.AddTopicPermission: Handler(topic_permissions.add_permission, retries.TOPIC_DONE),
-    t.RemoveTopicPermission: Handler(topic_permissions.remove_permission, retries.TOPIC_DONE),
-    t.GetDataProtectionPolicy: Handler(topics.get_data_protection_policy, retries.TOPIC_DONE),
-    t.PutDataProtectionPolicy: Handler(topics.put_data_protection_policy, retries.TOPIC_DONE),
-    t.NothingThere: Handler(topics.nothing_there, retries.TOPIC_DONE),
+    t.CreateTopic: Handler(topics.create_topic, retry_answers.TOPIC_CREATED),
+    t.DeleteTopic: Handler(topics.delete_topic, retry_answers.TOPIC_DONE),
+    t.ListTopics: Handler(topics.list_topics, retry_answers.TOPIC_DONE),
+    t.GetTopicAttributes: Handler(topics.get_topic_attributes, retry_answers.TOPIC_DONE),
+    t.SetTopicAttributes: Handler(topics.set_topic_attributes, retry_answers.TOPIC_DONE),
+    t.Subscribe: Handler(subscriptions.subscribe, retry_answers.SUBSCRIBED),
+    t.ConfirmSubscription: Handler(subscriptions.confirm_subscription, retry_answers.SUBSCRIBED),
+    t.Unsubscribe: Handler(subscriptions.unsubscribe, retry_answers.TOPIC_DONE),
+    t.ListSubscriptions: Handler(subscriptions.list_subscriptions, retry_answers.TOPIC_DONE),
+    t.ListSubscriptionsByTopic: Handler(subscriptions.list_subscriptions_by_topic, retry_answers.TOPIC_DONE),
+    t.GetSubscriptionAttributes: Handler(subscriptions.get_subscription_attributes, retry_answers.TOPIC_DONE),
+    t.SetSubscriptionAttributes: Handler(subscriptions.set_subscription_attributes, retry_answers.TOPIC_DONE),
+    t.Publish: Handler(publish.publish, retry_answers.PUBLISHED),
+    t.PublishBatch: Handler(publish.publish_batch, retry_answers.BATCH_PUBLISHED),
+    t.TagResource: Handler(topic_tags.tag_resource, retry_answers.TOPIC_TAGGED),
+    t.UntagResource: Handler(topic_tags.untag_resource, retry_answers.TOPIC_TAGGED),
+    t.ListTagsForResource: Handler(topic_tags.list_tags_for_resource, retry_answers.TOPIC_DONE),
+    t.AddTopicPermission: Handler(topic_permissions.add_permission, retry_answers.TOPIC_DONE),
+    t.RemoveTopicPermission: Handler(topic_permissions.remove_permission, retry_answers.TOPIC_DONE),
+    t.GetDataProtectionPolicy: Handler(topics.get_data_protection_policy, retry_answers.TOPIC_DONE),
+    t.PutDataProtectionPolicy: Handler(topics.put_data_protection_policy, retry_answers.TOPIC_DONE),
+    t.NothingThere: Handler(topics.nothing_there, retry_answers.TOPIC_DONE),
 }
 
 
@@ -153,7 +153,7 @@ def execute(state: State, call: c.Call, context: ExecutionContext) -> Outcome:
     if type(result) is _SENT and mutations and isinstance(stored := mutations[0], _STORED):
         mutations.append(m.InvocationRecorded(invocation, context.now_ms, stored.queue_id, stored.sequence))
     elif isinstance(result, Result) and handler.retry.is_kept(result, mutations):
-        recorded = retries.record(call, result, handler.retry.facts(command, result, mutations), context.now_ms)
+        recorded = retry_answers.record(call, result, handler.retry.facts(command, result, mutations), context.now_ms)
         if not recorded.detail or not history.are_details_full(context.now_ms):
             mutations.append(recorded)
     return result, mutations

@@ -25,7 +25,7 @@ from elasticq.storage.interface import Loaded
 from elasticq.storage.log.segments import SegmentLog
 from elasticq.storage.rows import schema
 from elasticq.storage.rows.batches import Batch
-from elasticq.storage.rows.restore import read_base
+from elasticq.storage.rows.reading import read_base
 from elasticq.storage.rows.rows import Rows
 from elasticq.storage.snapshot import flush
 from elasticq.storage.start import compose

@@ -21,7 +21,7 @@ from elasticq.replication.records import Base
 from elasticq.storage.directory import sync_file
 from elasticq.storage.errors import Damaged, DataError
 from elasticq.storage.rows import schema
-from elasticq.storage.rows.restore import damage_found, read_base
+from elasticq.storage.rows.reading import damage_found, read_base
 from elasticq.storage.rows.rows import Rows
 
 FILES_MAX: Final = 2

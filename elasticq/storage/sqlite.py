@@ -26,7 +26,7 @@ from elasticq.storage.log.reserve import Reserve
 from elasticq.storage.log.segments import SegmentLog
 from elasticq.storage.rowdb import RowDatabase, is_disk_full
 from elasticq.storage.rows import schema
-from elasticq.storage.rows.restore import damage_found
+from elasticq.storage.rows.reading import damage_found
 from elasticq.storage.rows.rows import Rows
 from elasticq.storage.snapshot import Snapshot, SnapshotRefused, Snapshots, check
 from elasticq.storage.start import compose, judge_end, others_of

@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from elasticq.testing.view import Clock, Fault, Queue, Topic, View
+from elasticq.testing.clock import Clock
+from elasticq.testing.view import Fault, Queue, Topic, View
 
 
 class AsyncView:

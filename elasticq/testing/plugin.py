@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from elasticq.testing.clock import Clock
     from elasticq.testing.cluster import Cluster
     from elasticq.testing.server import ElasticQ
-    from elasticq.testing.view import Clock, Topic, View
+    from elasticq.testing.view import Topic, View
 
 _FIRST_ACCOUNT = 100_000_000_000
 _accounts = count(_FIRST_ACCOUNT)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from elasticq.extras import how_to_install
 from elasticq.testing.calls import Caller, CallFailed
+from elasticq.testing.clock import Clock
 
 if TYPE_CHECKING:
     from botocore.client import BaseClient
@@ -45,7 +46,7 @@ class View:
         self._source = source
         self._clients: list[BaseClient] = []
         self.account = account
-        self.clock = Clock(self)
+        self.clock = Clock(self.order)
 
     @property
     def endpoint_url(self) -> str:
@@ -144,21 +145,6 @@ class View:
 
     def order(self, method: str, path: str, **members: Any) -> dict[str, Any]:
         return self._source.callers(self.account)[0].order(method, path, **members)
-
-
-class Clock:
-    """The clock of the whole cluster. It only moves forward, and for all accounts."""
-
-    def __init__(self, view: View) -> None:
-        self._view = view
-
-    def advance(self, seconds: float) -> float:
-        """Move the time forward by so many seconds. Return the new time in seconds since the epoch."""
-        return float(self._view.order("POST", "/_elasticq/clock", advance=seconds)["time"])
-
-    def now(self) -> float:
-        """Return the time of the cluster in seconds since the epoch."""
-        return float(self._view.order("GET", "/_elasticq/clock")["time"])
 
 
 class Queue:

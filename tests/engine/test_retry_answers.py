@@ -3,8 +3,8 @@
 import pytest
 from msgspec.structs import asdict
 
-from elasticq.engine import execute, retries
-from elasticq.engine.retries import FORGOTTEN, Retry
+from elasticq.engine import execute, retry_answers
+from elasticq.engine.retry_answers import FORGOTTEN, Retry
 from elasticq.engine.stored import invocations
 from elasticq.engine.stored.invocations import GENERATION_MS
 from elasticq.model import commands as c
@@ -180,9 +180,9 @@ def test_without_room_for_details_batches_wait_and_other_calls_are_not_remembere
 
 
 def test_every_kind_of_retry_is_that_of_a_command() -> None:
-    made = {name for name, each in vars(retries).items() if isinstance(each, Retry)}
+    made = {name for name, each in vars(retry_answers).items() if isinstance(each, Retry)}
     used = {each.retry for each in execute.HANDLERS.values()}
-    assert {name for name in made if getattr(retries, name) not in used} == set()
+    assert {name for name in made if getattr(retry_answers, name) not in used} == set()
 
 
 TOPIC = "arn:aws:sns:us-east-1:000000000000:news"

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 from msgspec.structs import replace
 
-from elasticq.engine import retries
+from elasticq.engine import retry_answers
 from elasticq.engine.actions import leases, receive, send
 from elasticq.engine.context import ExecutionContext, Outcome
 from elasticq.engine.execute import HANDLERS, Handler, execute
@@ -614,7 +614,7 @@ def id_of_an_expired_lease_receives_anew() -> Iterator[None]:
                 return outcome
         return receive.receive_message(state, call, replace(command, receive_request_attempt_id=None), context)
 
-    with patch.dict(HANDLERS, {ReceiveMessage: Handler(forgetful, retries.RECEIVED)}):
+    with patch.dict(HANDLERS, {ReceiveMessage: Handler(forgetful, retry_answers.RECEIVED)}):
         yield
 
 

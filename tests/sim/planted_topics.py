@@ -6,7 +6,7 @@ from unittest.mock import patch
 
 from msgspec.structs import replace
 
-from elasticq.engine import retries
+from elasticq.engine import retry_answers
 from elasticq.engine.context import ExecutionContext, Outcome
 from elasticq.engine.execute import HANDLERS, Handler
 from elasticq.engine.state import State
@@ -44,7 +44,7 @@ def copies_in_two_entries() -> Iterator[None]:
         return result, mutations
 
     with (
-        patch.dict(HANDLERS, {Publish: Handler(halved, retries.PUBLISHED)}),
+        patch.dict(HANDLERS, {Publish: Handler(halved, retry_answers.PUBLISHED)}),
         patch.object(executor_module, "_run", following),
     ):
         yield

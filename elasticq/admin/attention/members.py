@@ -17,7 +17,6 @@ from elasticq.admin.attention.finding import (
     WARNING,
     Finding,
     Severity,
-    gravest,
 )
 from elasticq.admin.attention.report import Report
 from elasticq.node.proxy import PROXY
@@ -63,14 +62,6 @@ class Situation(Struct, frozen=True):
     def best(self) -> Report:
         """Return the master's report, else this process's own."""
         return self.master or self.own
-
-
-def findings(situation: Situation) -> list[Finding]:
-    """Return all findings, the gravest first."""
-    found: list[Finding] = list(situation.best.queues)
-    for rule in (_no_master, _members, _behind, _disks, _clocks, _versions, _conflicts, _data, _floods, _purges):
-        found += rule(situation)
-    return gravest(found)
 
 
 # --- members and links ---------------------------------------------------------------
@@ -307,6 +298,10 @@ def _purges(situation: Situation) -> Iterator[Finding]:
                     command="elasticq queues import QUEUE FILE restores an export",
                     member=each.name,
                 )
+
+
+RULES: Final = (_no_master, _members, _behind, _disks, _clocks, _versions, _conflicts, _data, _floods, _purges)
+"""All rules of this module. The survey applies them."""
 
 
 # --- parts -------------------------------------------------------------------------------

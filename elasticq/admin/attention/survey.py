@@ -9,8 +9,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from elasticq.admin.attention.finding import Finding
-from elasticq.admin.attention.members import UNKNOWN_MS, Situation, findings
+from elasticq.admin.attention.finding import Finding, gravest
+from elasticq.admin.attention.members import RULES, UNKNOWN_MS, Situation
 from elasticq.admin.attention.report import Report, report
 from elasticq.admin.source import AdminSource
 from elasticq.peers.questions import NotAnswered
@@ -31,6 +31,14 @@ class Survey(Struct, frozen=True):
     time_ms: int
     situation: Situation
     findings: list[Finding]
+
+
+def findings(situation: Situation) -> list[Finding]:
+    """Return all findings, the gravest first: those of the watch over queues, and those of the rules in members.py."""
+    found = list(situation.best.queues)
+    for rule in RULES:
+        found += rule(situation)
+    return gravest(found)
 
 
 class Surveyor:

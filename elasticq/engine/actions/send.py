@@ -6,11 +6,11 @@ remembered id stores nothing and gets the answer of the first send.
 
 from typing import Final
 
-from elasticq.engine import idempotency
+from elasticq.engine import idempotency_window
 from elasticq.engine.actions.batches import batch_entries_max, check_entries, failed
 from elasticq.engine.context import ExecutionContext, Outcome, named_queue
 from elasticq.engine.deduplication import deduplication_key, first_sent
-from elasticq.engine.idempotency import sent_id_key, taken
+from elasticq.engine.idempotency_window import sent_id_key, taken
 from elasticq.engine.redrive.forwards import Copies, route
 from elasticq.engine.state import Queue, State
 from elasticq.engine.stored import contents
@@ -58,7 +58,7 @@ def _first_sent(state: State, queue: Queue, key: bytes, context: ExecutionContex
 
     Raise RequestThrottled if there is no such message and no more ids can be remembered.
     """
-    look = first_sent if queue.kind.deduplicates_all else idempotency.first_sent
+    look = first_sent if queue.kind.deduplicates_all else idempotency_window.first_sent
     return look(state, key, context.now_ms)
 
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from elasticq.engine import idempotency
+from elasticq.engine import idempotency_window
 from elasticq.engine.state import State
 from elasticq.engine.stored import mutations as m
 from elasticq.engine.stored.invocations import SWEPT
@@ -20,9 +20,9 @@ def _invocation_recorded(state: State, mutation: m.InvocationRecorded, undo: Und
 
 
 def _sent_id_taken(state: State, mutation: m.SentIdTaken, undo: Undo | None) -> None:
-    is_new, old = idempotency.put(state.sent_ids, mutation)
+    is_new, old = idempotency_window.put(state.sent_ids, mutation)
     if is_new and undo is not None:
-        undo.append((idempotency.take_back, state.sent_ids, mutation.key, old))
+        undo.append((idempotency_window.take_back, state.sent_ids, mutation.key, old))
 
 
 def _attempt_recorded(state: State, mutation: m.AttemptRecorded, undo: Undo | None) -> None:

@@ -1,4 +1,4 @@
-"""The way from the rows on the disk back to memory: the state at a start, and contents that are fetched later."""
+"""The reading of rows from the disk, with their checksums: the state at a start, and contents fetched later."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator

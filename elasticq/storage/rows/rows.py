@@ -34,7 +34,7 @@ from elasticq.node.outputs import Committed
 from elasticq.replication.records import Base
 from elasticq.storage.rows.batches import Batch, Pending, PendingBatch, has_much_free
 from elasticq.storage.rows.pages import Delivery, Page, Update, sequences_of, updated, weight
-from elasticq.storage.rows.restore import Restore, all_contents, living_contents
+from elasticq.storage.rows.reading import Restore, all_contents, living_contents
 from elasticq.storage.rows.schema import PAGE_BYTES
 from elasticq.storage.rows.statements import FETCH_PAGES_MAX, fetches
 from elasticq.storage.rows.tables import NEVER, Queue, Tables, floor_of

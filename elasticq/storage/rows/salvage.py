@@ -52,7 +52,7 @@ from elasticq.storage.rows.pages import (
     runs_of,
     sequences_of,
 )
-from elasticq.storage.rows.restore import read_page, read_queue
+from elasticq.storage.rows.reading import read_page, read_queue
 from elasticq.storage.rows.small import SmallTable
 from elasticq.storage.rows.statements import (
     APPLIED,

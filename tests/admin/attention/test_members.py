@@ -6,8 +6,9 @@ from msgspec.structs import replace
 
 from elasticq.admin.attention.clients import Flood
 from elasticq.admin.attention.finding import CRITICAL, NOTE, WARNING, Finding
-from elasticq.admin.attention.members import BEHIND_WARNING_MS, RECENT_MS, UNKNOWN_MS, Situation, findings
+from elasticq.admin.attention.members import BEHIND_WARNING_MS, RECENT_MS, UNKNOWN_MS, Situation
 from elasticq.admin.attention.report import Report
+from elasticq.admin.attention.survey import findings
 from elasticq.admin.source import Event
 from elasticq.node.settings import MemberStatus
 

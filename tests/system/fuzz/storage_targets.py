@@ -20,7 +20,7 @@ from elasticq.storage.log import records
 from elasticq.storage.log.acknowledged_end import End, LogEnd
 from elasticq.storage.rows import pages
 from elasticq.storage.rows.carve import carve
-from elasticq.storage.rows.restore import damage_found
+from elasticq.storage.rows.reading import damage_found
 from elasticq.storage.rows.salvage import salvage
 from elasticq.storage.rows.schema import PAGE_BYTES
 from tests.storage.damaged import entries_of
