@@ -9,6 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from elasticq.admin.attention.clients import Flood
 from elasticq.admin.attention.finding import (
     CLUSTER_PAGE,
     CRITICAL,
@@ -142,7 +143,8 @@ def _down(member: MemberStatus, kind: str, state: str, cause: str, since_ms: int
         cause=cause,
         since_ms=since_ms,
         link=CLUSTER_PAGE,
-        command=f"systemctl restart elasticq (on {member.name}), or elasticq cluster replace {member.name}",
+        command=f"systemctl restart elasticq (on {member.name}); "
+        f"if its data directory is empty, also elasticq cluster replace {member.name}",
         member=member.name,
     )
 
@@ -177,10 +179,10 @@ def _disks(situation: Situation) -> Iterator[Finding]:
             "disk_fills",
             CRITICAL if each.is_disk_full else WARNING,
             f"The disk of {each.name} {state}.",
-            f"{_size(max(usable, 0))} of {_size(each.disk_size_bytes)} are left for messages, "
-            f"beyond {_size(each.disk_reserve_bytes)} in reserve.",
+            f"{_size(max(usable, 0))} of {_size(each.disk_size_bytes)} are left for messages. "
+            f"When none are left, it refuses sends. {_size(each.disk_reserve_bytes)} are in reserve for deletes.",
             UNKNOWN_MS,
-            "elasticq queues ls",
+            f"elasticq queues ls, or df -h (on {each.name})",
         )
 
 
@@ -276,10 +278,9 @@ def _floods(situation: Situation) -> Iterator[Finding]:
                 "client_floods",
                 NOTE,
                 f"The client {flood.address} floods {each.name}.",
-                f"It sends {flood.per_s:,.0f} requests a second, {flood.share:.0%} of all, "
-                f"over {flood.connections} connection{'' if flood.connections == 1 else 's'}.",
+                _flood(flood),
                 flood.since_ms,
-                "set http.connections_per_address in the configuration of the members",
+                f"ss -tnp (on {flood.address}) shows which process it is",
             )
 
 
@@ -305,6 +306,16 @@ RULES: Final = (_no_master, _members, _behind, _disks, _clocks, _versions, _conf
 
 
 # --- parts -------------------------------------------------------------------------------
+
+
+def _flood(flood: Flood) -> str:
+    """Return how much the client sends. A client whose last connection is closed has sent it."""
+    rate = f"{flood.per_s:,.0f} requests a second, {flood.share:.0%} of all"
+    if not flood.connections:
+        return f"It sent {rate}, and has closed its connections."
+    if flood.connections == 1:
+        return f"It sends {rate}, over 1 connection."
+    return f"It sends {rate}, over {flood.connections:,} connections: http.connections_per_address can limit them."
 
 
 def _of_member(

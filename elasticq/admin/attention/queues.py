@@ -208,7 +208,7 @@ class QueueWatch:
                 "its consumers probably fail."
             )
             if condition.dead_letters_to is None:
-                cause += " The queue has no dead-letter queue."
+                cause += " The queue has no dead-letter queue: set one, or delete the message."
             if worst.behind and worst.group is not None:
                 yield self._blocked(figures, WARNING, worst, cause)
                 continue
@@ -216,7 +216,7 @@ class QueueWatch:
                 figures,
                 "poison_message",
                 WARNING,
-                f"{figures.name} has a message that nobody can process.",
+                f"Queue {figures.name} has a message that nobody can process.",
                 cause,
                 worst.first_received_ms,
                 f"elasticq queues peek {figures.name} --from {worst.sequence} -n 1",
@@ -255,14 +255,12 @@ class QueueWatch:
         known.delivered, known.failures = counts.delivered, failures
         if known.since_ms:
             owner, topic = counts.topic
-            whom = f"queue {counts.queue}" if counts.queue else "web server"
             waiting = f" {_messages(counts.waiting)} {_wait(counts.waiting)}." if counts.waiting else ""
             yield Finding(
                 kind="subscription_fails",
                 severity=WARNING,
-                what=f"A {counts.protocol} subscription of topic {topic} fails.{waiting}",
-                cause=f"Its {whom} refused or did not take {_messages(failures)}"
-                + (f": {counts.error}." if counts.error else "."),
+                what=f"A subscription ({counts.protocol}) of topic {topic} fails.{waiting}",
+                cause=_refused(counts),
                 since_ms=known.since_ms,
                 link=self._path("topics", owner, topic),
                 command=f"elasticq topics show {topic}",
@@ -317,6 +315,17 @@ def _receive_count(held: Held) -> int:
 
 def _messages(count: int) -> str:
     return "1 message" if count == 1 else f"{count:,} messages"
+
+
+def _refused(counts: SubscriptionCounts) -> str:
+    """Return what the subscription's target refused, why, and what became of it."""
+    whom = f"queue {counts.queue}" if counts.queue else "web server"
+    attempts = counts.retried + counts.failed
+    error = f": {counts.error}." if counts.error else "."
+    text = f"Its {whom} did not accept {attempts:,} {'attempt' if attempts == 1 else 'attempts'}{error}"
+    if counts.failed:
+        text += f" Given up, and lost without a dead-letter queue: {_messages(counts.failed)}."
+    return text
 
 
 def _wait(count: int) -> str:

@@ -136,6 +136,7 @@ def test_a_disk_fills_when_less_than_a_tenth_is_left_beyond_the_reserve() -> Non
     assert seen(report("n1", disk_free_bytes=150, disk_reserve_bytes=50)) == []
     finding = one(report("n1", disk_free_bytes=149, disk_reserve_bytes=50))
     assert (finding.kind, finding.severity, finding.what) == ("disk_fills", WARNING, "The disk of n1 fills.")
+    assert "it refuses sends" in finding.cause
     full = one(report("n1", is_disk_full=True))
     assert (full.severity, full.what) == (CRITICAL, "The disk of n1 is full: it refuses sends.")
     assert seen(report("n1", disk_size_bytes=0, disk_free_bytes=0)) == [], "it stores nothing on disk"
@@ -173,7 +174,14 @@ def test_rows_that_were_set_aside_and_a_member_that_is_not_ready_are_told() -> N
 def test_a_client_that_floods_a_member_is_named() -> None:
     finding = one(report("n1"), report("n2", flood=Flood("10.9.9.9", 1_234.0, 0.96, 3, NOW_MS - 8_000)))
     assert (finding.kind, finding.member, finding.since_ms) == ("client_floods", "n2", NOW_MS - 8_000)
-    assert finding.cause == "It sends 1,234 requests a second, 96% of all, over 3 connections."
+    assert finding.cause.startswith("It sends 1,234 requests a second, 96% of all, over 3 connections: ")
+    assert finding.command.startswith("ss -tnp (on 10.9.9.9)")
+
+
+def test_a_limit_of_connections_is_advised_only_against_several() -> None:
+    one_left, none_left = (one(report("n1", flood=Flood("10.9.9.9", 379.0, 0.99, count, 0))) for count in (1, 0))
+    assert one_left.cause == "It sends 379 requests a second, 99% of all, over 1 connection."
+    assert none_left.cause == "It sent 379 requests a second, 99% of all, and has closed its connections."
 
 
 def test_a_purge_is_shown_for_some_time_with_who_did_it() -> None:

@@ -163,14 +163,23 @@ def test_a_subscription_fails_until_a_delivery_succeeds() -> None:
     [finding] = watched.round(subscription(5, 1, waiting=2, error="the endpoint answered 500"))
     since_ms = watched.now_ms
     assert (finding.kind, finding.since_ms) == ("subscription_fails", since_ms)
-    assert finding.what == "A https subscription of topic news fails. 2 messages wait."
-    assert finding.cause.endswith("the endpoint answered 500.")
+    assert finding.what == "A subscription (https) of topic news fails. 2 messages wait."
+    assert finding.cause == "Its web server did not accept 1 attempt: the endpoint answered 500."
     assert finding.link == f"/topics/{DEFAULT_ACCOUNT}/news"
     [finding] = watched.round(subscription(5, 2))
     assert finding.since_ms == since_ms
     assert watched.round(subscription(6, 2)) == []
     assert watched.kinds(subscription(6, 3)) == ["subscription_fails"]
     assert watched.round(subscription(6, 3), after_ms=FAILING_MS + 1) == []
+
+
+def test_a_failing_subscription_counts_attempts_and_the_messages_that_were_given_up() -> None:
+    """An attempt is not a message: three attempts of one message that waits are no three messages."""
+    [finding] = Watched().round(subscription(0, 3, 1, waiting=1))
+    assert finding.what.endswith("1 message waits.")
+    assert finding.cause.startswith("Its web server did not accept 4 attempts. Given up, ")
+    [finding] = Watched().round(subscription(0, failed=2, protocol="sqs", queue="jobs"))
+    assert finding.cause.endswith("Given up, and lost without a dead-letter queue: 2 messages.")
 
 
 def test_findings_are_bounded_and_the_gravest_stay() -> None:

@@ -118,6 +118,7 @@ def test_a_web_server_s_notifications_are_told(operator: Operator) -> None:
         receiver.status = 400
         operator.act("Publish", {"TopicArn": arn, "Message": "refused"})
         until(lambda: ">refused 1<" in told_of(operator, "pushing-topic"), "the notification that was given up")
+        assert "last failure: the endpoint answered 400" in told_of(operator, "pushing-topic")
     operator.act("DeleteTopic", {"TopicArn": arn})
 
 
