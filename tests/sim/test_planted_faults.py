@@ -239,6 +239,8 @@ PATCHES_COMPILED = frozenset(
         "resource_assigned_before_it_is_given_back", "resource_freed_with_its_queue", "sessions_without_grace",
         "consumer_counted_twice", "retried_join_is_another", "shares_without_memory", "fence_that_is_open",
         "partition_gives_what_is_next_in_the_queue", "partition_forgets_what_came_back",
+        "group_served_past_its_first_in_flight", "dead_letter_forgets_its_source_removal",
+        "dead_letter_one_receive_too_late", "dead_letter_only_removed",
     )
 )  # fmt: skip
 """Faults in methods and functions that are bound when they are compiled: nothing is broken by patching them then.
