@@ -59,7 +59,10 @@ def overview(survey: Survey) -> Overview:
     situation = survey.situation
     own, best, reports = situation.own, situation.best, {each.id: each for each in situation.reports}
     rates = [sum(each.per_s[at] for each in reports.values()) for at in range(3)]
-    elections = [each.last_election for each in reports.values() if each.last_election is not None]
+    # A member that starts later learns of an old election. So the earliest event of the present term counts.
+    words = tuple(f"master of term {best.term}{end}" for end in (".", ","))
+    events = [each.last_election for each in reports.values() if each.last_election is not None]
+    elections = [each for each in events if any(word in each.text for word in words)]
     return Overview(
         time_ms=survey.time_ms,
         asked=own.name,
@@ -72,7 +75,7 @@ def overview(survey: Survey) -> Overview:
         deleted_per_s=rates[2],
         members=[_row(each, reports.get(each.id)) for each in _members(situation)],
         proxies=sorted({*best.proxies}),
-        last_election=max(elections, key=lambda each: each.time_ms, default=None),
+        last_election=min(elections, key=lambda each: each.time_ms, default=None),
         findings=survey.findings,
     )
 

@@ -103,12 +103,12 @@ class QueueWatch:
             before.delayed + figures.delayed,
             min(ages_ms, default=None),
         )
+        found = [*self._stuck(condition), *self._poison(condition)]
         if figures.is_dead_letter_queue:
-            self._found += self._dead_letters(condition)
-        else:
-            self._found += self._unfetched(condition)
-        self._found += self._stuck(condition)
-        self._found += self._poison(condition)
+            found += self._dead_letters(condition)
+        elif not any(each.kind == "blocked_group" for each in found):  # no receive could return the blocked messages
+            found += self._unfetched(condition)
+        self._found += found
         if len(self._found) > KNOWN_MAX:
             self._found = gravest(self._found)
 

@@ -27,14 +27,19 @@ async def test_all_members_show_the_same_findings_and_totals() -> None:
         ]
 
 
-async def test_rates_of_all_members_are_added_and_the_newest_election_is_shown() -> None:
+async def test_rates_of_all_members_are_added_and_the_last_election_is_shown_by_its_first_witness() -> None:
     members = trio()
     for at, member in enumerate(members.values()):
         sent = Messages()
         member.history.update({}, {("0", "jobs"): sent}, lambda _: True)
         sent.sent = 20
         member.history.update({}, {("0", "jobs"): sent}, lambda _: True)
-        member.told = [Event(at, "info", "master", f"master {at}"), Event(9, "info", "linked", "no election")]
+        is_late = at == 0  # it started long after the election, and learned of it then
+        member.told = [
+            Event(8 if is_late else at, "info", "master", "n1 is the master of term 7."),
+            Event(0, "info", "master", "n2 is the master of term 6."),
+            Event(9, "info", "linked", "no election"),
+        ]
     shown = overview(await Surveyor(members["n2"]).survey())
     assert shown.sent_per_s == 3 * 20 / 4
-    assert shown.last_election == Event(2, "info", "master", "master 2")
+    assert shown.last_election == Event(1, "info", "master", "n1 is the master of term 7.")

@@ -141,6 +141,15 @@ def test_a_group_is_blocked_by_a_message_that_is_stuck() -> None:
     assert finding.link == f"{PATH}/jobs.fifo/order?group=a%20b"
 
 
+def test_nobody_is_blamed_for_not_fetching_what_is_blocked() -> None:
+    watched = Watched()
+    blocking = [held(NOW_MS, group="g", behind=4)]
+    watched.round(queue("jobs.fifo", visible=4, in_flight=1, held=blocking, consumers=0))
+    blocked = queue("jobs.fifo", visible=4, in_flight=1, held=blocking, consumers=0)
+    assert watched.kinds(blocked, after_ms=120_000) == ["blocked_group"]
+    assert watched.kinds(queue("jobs.fifo", visible=4, consumers=0)) == ["nobody_fetches"]
+
+
 def test_a_message_that_is_received_again_and_again_is_poison() -> None:
     watched = Watched()
     [finding] = watched.round(queue(visible=1, often=[held(NOW_MS, count=12), held(NOW_MS, count=11)]))
