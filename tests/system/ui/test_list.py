@@ -136,11 +136,11 @@ def test_charts_show_a_day_in_utc(page: Any, operator: Operator) -> None:
     queue(operator, "charted", "1", "2")
     page.goto(f"{operator.url}{QUEUE}charted")
     page.get_by_role("button", name="24 h").click()
+    expect(page.locator('[data-line="visible"]')).to_have_text("2", timeout=15_000)  # the first sample takes 2 s
     with page.expect_response("**/api/history?*window_s=86400") as answered:
         pass
     series = answered.value.json()
     assert (series["period_s"], len(series["visible"]) >= 1) == (300, True)
-    expect(page.locator('[data-line="visible"]')).to_have_text("2", timeout=15_000)
     plot = page.locator(".plot .u-over").first
     plot.hover(position={"x": plot.bounding_box()["width"] - 2, "y": 40})
     expect(page.locator(".at").first).to_contain_text(" UTC")
