@@ -39,10 +39,10 @@ class OperatorLog:
         it becomes a warning only USUAL_S after the start.
         """
         is_early = is_usual and self._loop.time() - self._started_s < USUAL_S
-        told = trouble, bool(trouble) and not is_early
-        if told != self._trouble:
-            self._trouble = told
-            _log.log(logging.WARNING if told[1] else logging.INFO, "%s", trouble or well)
+        state = trouble, bool(trouble) and not is_early
+        if state != self._trouble:
+            self._trouble = state
+            _log.log(logging.WARNING if state[1] else logging.INFO, "%s", trouble or well)
 
     def met(self, peer: Peer, own: Peer) -> None:
         """Log a new link. A linked member that greets again, with changed data, is not logged.

@@ -31,7 +31,7 @@ CLOCK_MS: Final = 1_000
 DISK_SHARE: Final = 0.1
 """The part of a disk that must be free beyond ``storage.reserve_mb``."""
 UNKNOWN_MS: Final = 0
-"""The ``since_ms`` of a finding whose begin no report tells. The survey replaces it by the time of its first look."""
+"""The ``since_ms`` of a finding whose start is in no report. The survey replaces it by the time of its first look."""
 RECENT_MS: Final = 600_000
 """Purges and deletions of queues are shown for this time."""
 
@@ -229,9 +229,9 @@ def _versions(situation: Situation) -> Iterator[Finding]:
 def _conflicts(situation: Situation) -> Iterator[Finding]:
     seen = set[str]()
     for each in situation.reports:
-        for told in each.conflicts:
-            code, colon, reason = told.partition(": ")
-            text = reason if colon and "_" in code else told  # the other side puts the code of its reason first
+        for conflict in each.conflicts:
+            code, colon, reason = conflict.partition(": ")
+            text = reason if colon and "_" in code else conflict  # the other side puts the code of its reason first
             if text not in seen:
                 seen.add(text)
                 yield _of_member(

@@ -175,7 +175,7 @@ class StandardOrder(Order):
     # --- read by handlers -----------------------------------------------------
 
     def advance(self, now_ms: int) -> None:
-        heap, deadlines = self._heap, self._deadlines
+        heap = self._heap
         due: list[tuple[int, int, int, int, bool]] = []  # by deadline without the grace, receive count and sequence
         if self._delays.next_ms <= now_ms:
             due += [
@@ -185,28 +185,12 @@ class StandardOrder(Order):
         while left and graced and graced[0][0] <= now_ms:
             left -= 1
             due_ms, sequence = graced.popleft()
-            if deadlines.get(sequence) != due_ms:
-                continue
-            row = self._rows[sequence]
-            due_ms = self._grace.deadline(row)
-            if due_ms > now_ms:
-                self._prolong(sequence, due_ms)
-                continue
-            del deadlines[sequence]
-            due.append((row.visible_at_ms, row.receive_count, sequence, due_ms, True))
+            self._end_flight(sequence, due_ms, now_ms, due)
         while left and heap and heap[0][0] <= now_ms:
             left -= 1
             deadline_ms, sequence = heappop(heap)
-            if deadlines.get(sequence) != deadline_ms:
-                continue
-            row = self._rows[sequence]
-            due_ms = self._grace.deadline(row)
-            if due_ms > now_ms:
-                self._prolong(sequence, due_ms)
-                continue
-            del deadlines[sequence]
-            due.append((deadline_ms, row.receive_count, sequence, due_ms, True))
-        if not deadlines:
+            self._end_flight(sequence, deadline_ms, now_ms, due)
+        if not self._deadlines:
             self._deadlines, self._heap = {}, []  # all stale; an emptied dict keeps its largest capacity
         due.sort()
         for _, _, sequence, due_ms, was_received in due:
@@ -216,6 +200,20 @@ class StandardOrder(Order):
             self._is_sorted = True
             self._returned = sorted_again(self._returned, self._rows)
             self._due = sorted_again(self._due, self._rows)
+
+    def _end_flight(
+        self, sequence: int, deadline_ms: int, now_ms: int, due: list[tuple[int, int, int, int, bool]]
+    ) -> None:
+        """Move a message whose deadline has passed to ``due``, or prolong it. Ignore a deadline that is not valid."""
+        if self._deadlines.get(sequence) != deadline_ms:
+            return
+        row = self._rows[sequence]
+        due_ms = self._grace.deadline(row)
+        if due_ms > now_ms:
+            self._prolong(sequence, due_ms)
+            return
+        del self._deadlines[sequence]
+        due.append((row.visible_at_ms, row.receive_count, sequence, due_ms, True))
 
     def _prolong(self, sequence: int, due_ms: int) -> None:
         """Let a message whose deadline has passed wait for the end of the grace, behind those with earlier deadlines.
